@@ -1,0 +1,61 @@
+# `make run` and `make test` are all that a newcomer needs: each makes the virtual environment
+# it uses and brings it up to date when pyproject.toml changes.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run test test-slow test-lowest lint types docs bench clean
+
+## The main job: integrate the static model against the target, print its skill, save the picture.
+run: $(VENV)/.installed
+	$(BIN)/fedrain baseline static --figure runs/static.png
+
+## Style, types and the test suite.
+test: lint types
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -m slow
+
+## The suite with the oldest dependencies that pyproject.toml admits.
+test-lowest:
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct -e '.[test]'
+	.venv-lowest/bin/python -m pytest -n 2
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build -W -q docs docs/_build/html
+
+## Speed against climlab, as ratios measured in one run.
+bench: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/model_speed.py
+
+clean:
+	rm -rf $(VENV) .venv-lowest docs/_build runs
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "make: FedRAIN needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[docs]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,107 @@
+"""The command line: ``fedrain COMMAND``.
+
+Results for machines (``--json``) go to standard output and nothing else does; messages for people
+go to standard error. Exit status 0 means that it worked, 2 that the input was wrong, 1 that it
+failed.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from fedrain import __version__
+from fedrain.errors import InputError
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong arguments get one line, as every other bad input does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (see: {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit status."""
+    try:
+        options = _parser().parse_args(arguments)
+        command: Callable[[argparse.Namespace], None] = options.command
+        command(options)
+    except InputError as error:
+        say(f"fedrain: error: {error}")
+        return 2
+    except KeyboardInterrupt:
+        say("fedrain: interrupted")
+        return 1
+    return 0
+
+
+def say(message: str) -> None:
+    """A message for people."""
+    print(message, file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="fedrain", description="Climate models that learn their own parameters.")
+    parser.add_argument("--version", action="version", version=f"fedrain {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    envs = commands.add_parser("envs", help="list the environments")
+    envs.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    envs.set_defaults(command=_envs)
+
+    baseline = commands.add_parser("baseline", help="skill of what needs no agent")
+    names = baseline.add_subparsers(required=True, metavar="NAME")
+    static = names.add_parser("static", help="the model with its static parameters")
+    static.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    static.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
+    static.add_argument("--latitudes", type=int, default=96, help="number of latitudes (96)")
+    static.add_argument("--backend", default="jax", help="jax (default) or climlab")
+    static.add_argument("--figure", metavar="FILE", help="save the picture of the profiles")
+    static.set_defaults(command=_baseline_static)
+    return parser
+
+
+def _envs(options: argparse.Namespace) -> None:
+    from fedrain.envs.listing import environment_rows, environment_table
+
+    if options.json:
+        print(json.dumps({"environments": environment_rows()}))
+    else:
+        print(environment_table())
+
+
+def _baseline_static(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    from fedrain.baselines import static
+    from fedrain.climate import skill_table
+    from fedrain.climate.figures import ProfileFigure
+    from fedrain.envs import make
+
+    environment = make(
+        "ebm-v1", latitudes=options.latitudes, target=options.target, backend=options.backend
+    )
+    result = static(environment)
+    if options.figure:
+        picture = ProfileFigure(
+            environment.model.grid, np.array(environment.target), {"static": "static model"}
+        )
+        picture.update(
+            f"Static model after {environment.episode_length} steps: "
+            f"global error {result.skill.globe:.2f} K",
+            static=result.profile,
+        )
+        picture.save(options.figure)
+    if options.json:
+        print(json.dumps(result.as_dict()))
+        return
+    print(skill_table({"static": result.skill}))
+    print(f"return         {result.returns.mean():.0f} K²")
+    if options.figure:
+        say(f"picture: {options.figure}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

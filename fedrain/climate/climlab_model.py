@@ -1,0 +1,118 @@
+"""The same energy balance model on climlab, as the oracle behind the same interface.
+
+climlab computes on the host, in float64. :meth:`ClimlabModel.step` calls it from compiled code,
+so that an environment runs on either model unchanged; any other host model (a Fortran GCM, say)
+can be wrapped in the same way.
+"""
+
+import importlib
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from fedrain.climate.energy_balance import EnergyBalanceModel
+from fedrain.climate.grid import Grid
+from fedrain.climate.parameters import Parameters, ParameterTable
+from fedrain.errors import MissingExtraError
+
+
+def import_climlab() -> Any:
+    """Import climlab without its warnings of missing Fortran parts, which no EBM needs."""
+    try:
+        # Recorded as well as ignored: climlab changes the filters while it is imported.
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("ignore")
+            return importlib.import_module("climlab")
+    except ImportError:
+        raise MissingExtraError("climlab", "climlab") from None
+
+
+@dataclass(frozen=True)
+class ClimlabModel:
+    """``climlab.EBM_annual`` with the grid, orbit and constants of ``settings``."""
+
+    settings: EnergyBalanceModel = EnergyBalanceModel()
+
+    def __post_init__(self) -> None:
+        import_climlab()
+
+    @property
+    def grid(self) -> Grid:
+        """The latitudes of the model."""
+        return self.settings.grid
+
+    @property
+    def table(self) -> ParameterTable:
+        """The parameters that can be set at every step."""
+        return self.settings.table
+
+    @cached_property
+    def process(self) -> Any:
+        """The climlab process, a mutable object: :meth:`step` sets its whole state."""
+        settings = self.settings
+        process = import_climlab().EBM_annual(
+            num_lat=settings.grid.latitudes,
+            S0=settings.solar_constant,
+            water_depth=settings.water_depth,
+            timestep=settings.time_step,
+        )
+        process.subprocess["insolation"].orb = {
+            "ecc": settings.orbit.eccentricity,
+            "long_peri": settings.orbit.perihelion,
+            "obliquity": settings.orbit.obliquity,
+        }
+        return process
+
+    @property
+    def insolation(self) -> Float[np.ndarray, " lat"]:
+        """Annual mean insolation in W m⁻²."""
+        return np.array(self.process.subprocess["insolation"].insolation).reshape(-1)
+
+    def step_host(
+        self, temperature: Float[np.ndarray, " lat"], parameters: Parameters
+    ) -> Float[np.ndarray, " lat"]:
+        """One step of one climate, in NumPy and float64."""
+        parts = self.process.subprocess
+        self.process.Ts[:, 0] = temperature
+        for part, symbol in (("LW", "A"), ("LW", "B")):
+            setattr(parts[part], symbol, np.asarray(parameters[symbol], float)[:, None])
+        for part, symbol in (("albedo", "a0"), ("albedo", "a2"), ("diffusion", "D")):
+            setattr(parts[part], symbol, float(np.asarray(parameters[symbol])))
+        self.process.step_forward()
+        return np.array(self.process.Ts[:, 0])
+
+    def step(
+        self, temperature: Float[Array, "*batch lat"], parameters: Parameters
+    ) -> Float[Array, "*batch lat"]:
+        """The temperature one time step later, for each climate of the batch in turn."""
+        per_latitude = {row.symbol for row in self.table if row.per_latitude}
+
+        def on_host(
+            batch: Float[np.ndarray, "*batch lat"], values: dict[str, Float[np.ndarray, "..."]]
+        ) -> Float[np.ndarray, "*batch lat"]:
+            batch = np.asarray(batch)
+            wide = {
+                symbol: np.broadcast_to(
+                    value, batch.shape if symbol in per_latitude else batch.shape[:-1]
+                )
+                for symbol, value in values.items()
+            }
+            after = np.empty_like(batch)
+            for index in np.ndindex(batch.shape[:-1]):
+                after[index] = self.step_host(
+                    batch[index], {symbol: value[index] for symbol, value in wide.items()}
+                )
+            return after
+
+        return jax.pure_callback(
+            on_host,
+            jax.ShapeDtypeStruct(temperature.shape, temperature.dtype),
+            temperature,
+            dict(parameters),
+            vmap_method="broadcast_all",
+        )

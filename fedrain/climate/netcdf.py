@@ -1,0 +1,214 @@
+"""Read a zonal mean surface temperature from a user's NetCDF file.
+
+Variables are found by the names and CF attributes that reanalyses and models commonly use. A file
+that cannot be read gets one line that says what was looked for and what the file has.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import cftime
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from fedrain.errors import InputError
+
+TEMPERATURE_NAMES = (
+    "skt", "ts", "tas", "t2m", "air", "tos", "sst", "tsurf", "temperature", "temp", "t",
+)  # fmt: skip
+TEMPERATURE_STANDARD_NAMES = (
+    "surface_temperature", "air_temperature", "sea_surface_temperature",
+)  # fmt: skip
+KELVIN = ("k", "kelvin", "degk", "deg_k", "degrees_k", "degree_kelvin", "degrees_kelvin")
+CELSIUS = (
+    "c", "°c", "degc", "deg_c", "celsius", "degree_c", "degrees_c", "degree_celsius",
+    "degrees_celsius", "deg c", "degree c", "degrees c",
+)  # fmt: skip
+
+#: How far from a pole the outermost latitude of a file may lie, in degrees.
+LARGEST_POLAR_GAP = 10.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A coordinate and how to recognise it."""
+
+    name: str
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    letter: str
+
+    def matches(self, variable: xr.DataArray) -> bool:
+        """Whether a variable is this coordinate by name or CF attribute."""
+        attributes = {key: str(variable.attrs.get(key, "")).lower() for key in ("units", "axis")}
+        return (
+            str(variable.name).lower() in self.names
+            or str(variable.attrs.get("standard_name", "")).lower() == self.name
+            or attributes["units"] in self.units
+            or attributes["axis"] == self.letter
+        )
+
+
+LATITUDE = Axis(
+    "latitude", ("lat", "latitude", "nav_lat", "y"),
+    ("degrees_north", "degree_north", "degree_n", "degrees_n", "degreen", "degreesn"), "y",
+)  # fmt: skip
+LONGITUDE = Axis(
+    "longitude", ("lon", "longitude", "nav_lon", "x"),
+    ("degrees_east", "degree_east", "degree_e", "degrees_e", "degreee", "degreese"), "x",
+)  # fmt: skip
+TIME = Axis("time", ("time", "t", "month", "valid_time"), (), "t")
+
+
+@dataclass(frozen=True)
+class ZonalMean:
+    """Temperature in °C on latitudes in °N, south to north."""
+
+    latitude: Float[np.ndarray, " lat"]
+    temperature: Float[np.ndarray, " lat"]
+
+
+def read_zonal_mean(
+    path: str | Path, variable: str | None = None, weight_months: bool = False
+) -> ZonalMean:
+    """Zonal and time mean of the surface temperature in a local NetCDF file.
+
+    Missing values are skipped: first in the mean over longitude, then in that over time.
+    With ``weight_months`` each month counts by its length, otherwise all count alike.
+    """
+    if "://" in str(path):
+        raise InputError(f"{path}: only local files are read")
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    try:
+        dataset = xr.open_dataset(path, engine="netcdf4", decode_times=False)
+    except Exception:  # the NetCDF library raises whatever it likes on a broken file
+        raise InputError(f"{path}: this is not a NetCDF file that can be read") from None
+    with dataset:
+        try:
+            return _zonal_mean(dataset, variable, weight_months)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{path}: the file is damaged ({reason})") from None
+
+
+def _zonal_mean(dataset: xr.Dataset, variable: str | None, weight_months: bool) -> ZonalMean:
+    field = _temperature(dataset, variable)
+    latitude = _dimension(dataset, field, LATITUDE)
+    if latitude is None:
+        raise InputError(
+            f"{field.name!r} has no latitude dimension: looked for {', '.join(LATITUDE.names)} or "
+            f"units degrees_north, found {_listed(field.dims)}"
+        )
+    longitude = _dimension(dataset, field, LONGITUDE)
+    time = _dimension(dataset, field, TIME)
+    field = field.squeeze([d for d in field.dims if field.sizes[d] == 1 and d != latitude])
+    others = [d for d in field.dims if d not in (latitude, longitude, time)]
+    if others:
+        raise InputError(
+            f"{field.name!r} has a dimension {others[0]!r} of {field.sizes[others[0]]} that is "
+            "neither latitude, longitude nor time: choose a surface field"
+        )
+    field = _to_celsius(field)
+    if longitude in field.dims:
+        field = field.mean(longitude)
+    if time in field.dims:
+        if weight_months:
+            field = field.weighted(_month_lengths(dataset[time])).mean(time)
+        else:
+            field = field.mean(time)
+    return _checked(np.asarray(dataset[latitude], float), np.asarray(field, float))
+
+
+def _temperature(dataset: xr.Dataset, variable: str | None) -> xr.DataArray:
+    """The temperature variable: as asked, or by name, then by CF standard name."""
+    fields = {
+        str(name): field
+        for name, field in dataset.data_vars.items()
+        if np.issubdtype(field.dtype, np.number)
+    }
+    if variable is not None:
+        if variable not in fields:
+            raise InputError(f"no variable {variable!r}, found {_listed(dataset.data_vars)}")
+        return fields[variable]
+    by_name = {name.lower(): field for name, field in reversed(fields.items())}
+    for name in TEMPERATURE_NAMES:
+        if name in by_name:
+            return by_name[name]
+    for standard in TEMPERATURE_STANDARD_NAMES:
+        for field in fields.values():
+            if field.attrs.get("standard_name") == standard:
+                return field
+    raise InputError(
+        f"no temperature: looked for {', '.join(TEMPERATURE_NAMES)} or a standard_name "
+        f"{', '.join(TEMPERATURE_STANDARD_NAMES)}, found {_listed(dataset.data_vars)}"
+    )
+
+
+def _dimension(dataset: xr.Dataset, field: xr.DataArray, axis: Axis) -> str | None:
+    """The dimension of the field along an axis, if its coordinate is one-dimensional."""
+    for name in field.dims:
+        coordinate = dataset[name] if name in dataset.variables else xr.DataArray(name=name)
+        if axis.matches(coordinate):
+            if name not in dataset.variables:
+                raise InputError(f"the dimension {name!r} has no coordinate values")
+            return str(name)
+    return None
+
+
+def _to_celsius(field: xr.DataArray) -> xr.DataArray:
+    unit = str(field.attrs.get("units", "")).strip().lower()
+    if not unit:  # no surface is colder than 150 °C below zero or as hot as 150 °C
+        unit = "k" if float(field.mean()) > 150 else "c"
+    if unit in KELVIN:
+        return field - 273.15
+    if unit in CELSIUS:
+        return field
+    raise InputError(f"{field.name!r} is in {field.attrs['units']!r}, neither K nor °C")
+
+
+def _month_lengths(time: xr.DataArray) -> xr.DataArray:
+    try:
+        dates = cftime.num2date(
+            time.values, time.attrs["units"], time.attrs.get("calendar", "standard")
+        )
+    except (KeyError, ValueError, OverflowError):
+        raise InputError(
+            f"months cannot be weighted: {time.name!r} has no units such as 'days since 1900-01-01'"
+        ) from None
+    lengths = [float(date.daysinmonth) for date in np.atleast_1d(dates)]
+    return xr.DataArray(lengths, dims=time.dims)
+
+
+def _checked(
+    latitude: Float[np.ndarray, " lat"], temperature: Float[np.ndarray, " lat"]
+) -> ZonalMean:
+    if len(latitude) < 2 or not np.isfinite(latitude).all() or np.abs(latitude).max() > 90:
+        raise InputError("latitudes must be two or more numbers from -90 to 90")
+    order = np.argsort(latitude)
+    latitude, temperature = latitude[order], temperature[order]
+    if not (np.diff(latitude) > 0).all():
+        raise InputError("a latitude occurs twice")
+    if latitude[0] > LARGEST_POLAR_GAP - 90 or latitude[-1] < 90 - LARGEST_POLAR_GAP:
+        raise InputError(
+            f"latitudes reach from {latitude[0]:g} to {latitude[-1]:g} only: a target must come "
+            f"within {LARGEST_POLAR_GAP:g}° of both poles"
+        )
+    missing = ~np.isfinite(temperature)
+    if missing.any():
+        raise InputError(f"every value is missing at latitude {latitude[missing][0]:g}")
+    if temperature.min() < -150 or temperature.max() > 100:
+        raise InputError(
+            f"temperatures from {temperature.min():g} to {temperature.max():g} °C: "
+            "are the units of the file right?"
+        )
+    return ZonalMean(latitude, temperature)
+
+
+def _listed(names: object) -> str:
+    listed = ", ".join(map(str, names))  # type: ignore[call-overload]
+    return listed or "none"

@@ -1,0 +1,65 @@
+"""How far a temperature profile is from the target, in the six 30° bands of the paper."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from fedrain.climate.grid import Grid
+from fedrain.errors import InputError
+
+BAND_NAMES = ("90°S–60°S", "60°S–30°S", "30°S–0°", "0°–30°N", "30°N–60°N", "60°N–90°N")
+BAND_EDGES = np.linspace(-90.0, 90.0, 7)
+
+
+@dataclass(frozen=True)
+class Skill:
+    """areaWRMSE in K of each band, south to north, and of the globe."""
+
+    bands: tuple[float, ...]
+    globe: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, under the names that the command line promises."""
+        return {"bands": list(self.bands), "global": self.globe}
+
+
+def area_weighted_rmse(
+    error: Float[np.ndarray, " lat"], weights: Float[np.ndarray, " lat"]
+) -> float:
+    """√(Σ cos φ e² / Σ cos φ)."""
+    return float(np.sqrt(np.sum(weights * error**2) / np.sum(weights)))
+
+
+def band_skill(
+    grid: Grid, profile: Float[np.ndarray, " lat"], target: Float[np.ndarray, " lat"]
+) -> Skill:
+    """Skill of a temperature profile against the target on the same grid."""
+    error = np.asarray(profile, float) - np.asarray(target, float)
+    band = np.digitize(grid.centres, BAND_EDGES[1:-1])
+    if missing := sorted(set(range(len(BAND_NAMES))) - set(band.tolist())):
+        raise InputError(
+            f"{grid.latitudes} latitudes leave no cell in {BAND_NAMES[missing[0]]}: use 6 or more"
+        )
+    return Skill(
+        bands=tuple(
+            area_weighted_rmse(error[band == i], grid.weights[band == i])
+            for i in range(len(BAND_NAMES))
+        ),
+        globe=area_weighted_rmse(error, grid.weights),
+    )
+
+
+def skill_table(columns: dict[str, Skill]) -> str:
+    """A plain-text table of areaWRMSE in K, a column for each named skill."""
+    widths = [max(len(name), 8) for name in columns]
+    rows: list[Sequence[str]] = [["areaWRMSE (K)", *columns]]
+    for i, name in enumerate(BAND_NAMES):
+        rows.append([name, *(f"{skill.bands[i]:.3f}" for skill in columns.values())])
+    rows.append(["global", *(f"{skill.globe:.3f}" for skill in columns.values())])
+    return "\n".join(
+        f"{row[0]:<14}" + "".join(f"  {cell:>{w}}" for cell, w in zip(row[1:], widths, strict=True))
+        for row in rows
+    )

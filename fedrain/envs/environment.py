@@ -1,0 +1,198 @@
+"""The functional environment: a climate model seen by n agents, as pure functions of arrays.
+
+The reward is − mean (T − target)² over the agent's own region (with one agent the globe), not
+area weighted. Regions are contiguous, south to north, of equal numbers of cells. In a shared
+climate the agents' parameters of each latitude are laid end to end, and each other parameter is
+the mean of the agents' proposals. No state is terminal; episodes are truncated.
+
+All arrays have a leading agent (or climate) axis; compile and map the functions as you like.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from fedrain.climate import ClimateModel
+from fedrain.errors import InputError
+
+OBSERVATION_BOUND = 90.0  # °C, either side of zero
+
+
+class State(NamedTuple):
+    """Temperature of each climate in °C, and the number of steps since the start."""
+
+    temperature: Float[Array, "climate lat"]
+    time: Int[Array, ""]
+
+
+class Transition(NamedTuple):
+    """What one step gives: arrays with a leading agent axis, and one end for all agents."""
+
+    state: State
+    observation: Float[Array, "agent obs"]
+    reward: Float[Array, " agent"]
+    truncated: Bool[Array, ""]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A climate model seen by ``agents`` agents.
+
+    ``only_region`` keeps one agent of an environment without a shared climate: its climate does
+    not depend on the others, so theirs need not be run.
+    """
+
+    model: ClimateModel
+    target: tuple[float, ...] = field(repr=False)  # °C; a tuple, so that environments are hashable
+    agents: int = 1
+    shared_climate: bool = False
+    local_observation: bool = False
+    start_temperature: float = 50.0  # °C
+    episode_length: int = 200
+    only_region: int | None = None
+
+    def __post_init__(self) -> None:
+        latitudes = self.model.grid.latitudes
+        if not _is_whole(self.agents) or self.agents < 1 or latitudes % self.agents:
+            raise InputError(
+                f"{self.agents!r} agents do not divide {latitudes} latitudes: "
+                f"use one of {', '.join(map(str, divisors(latitudes)))}"
+            )
+        if not _is_whole(self.episode_length) or self.episode_length < 1:
+            raise InputError(
+                f"episode length must be a whole number from 1, not {self.episode_length!r}"
+            )
+        if not _is_number(self.start_temperature) or (
+            abs(self.start_temperature) > OBSERVATION_BOUND
+        ):
+            raise InputError(
+                f"start temperature must be within ±{OBSERVATION_BOUND:g} °C, "
+                f"not {self.start_temperature!r}"
+            )
+        if self.only_region is not None and (
+            not _is_whole(self.only_region) or not 0 <= self.only_region < self.agents
+        ):
+            raise InputError(
+                f"region must be a whole number from 0 to {self.agents - 1}, "
+                f"not {self.only_region!r}"
+            )
+        if self.only_region is not None and self.shared_climate:
+            raise InputError("one region of a shared climate cannot be run without the others")
+
+    @property
+    def regions(self) -> tuple[int, ...]:
+        """The region of each agent that acts."""
+        return tuple(range(self.agents)) if self.only_region is None else (self.only_region,)
+
+    @property
+    def climates(self) -> int:
+        """How many climates are integrated."""
+        return 1 if self.shared_climate else len(self.regions)
+
+    @property
+    def region_size(self) -> int:
+        """Latitudes in one region."""
+        return self.model.grid.latitudes // self.agents
+
+    @property
+    def latitudes_set(self) -> int:
+        """Latitudes whose parameters one agent sets."""
+        return self.region_size if self.shared_climate else self.model.grid.latitudes
+
+    @property
+    def observation_size(self) -> int:
+        """Temperatures that one agent sees."""
+        return self.region_size if self.local_observation else self.model.grid.latitudes
+
+    @cached_property
+    def action_bounds(self) -> tuple[Float[np.ndarray, " action"], Float[np.ndarray, " action"]]:
+        """Lowest and highest action of one agent."""
+        return self.model.table.action_bounds(self.latitudes_set)
+
+    @property
+    def action_size(self) -> int:
+        """Parameters that one agent sets."""
+        return len(self.action_bounds[0])
+
+    @cached_property
+    def static_action(self) -> Float[np.ndarray, " action"]:
+        """The action of one agent that sets the static values."""
+        return self.model.table.static_action(self.latitudes_set)
+
+    def reset(
+        self, dtype: jnp.dtype | type = jnp.float32
+    ) -> tuple[State, Float[Array, "agent obs"]]:
+        """The start: the same temperature everywhere."""
+        shape = (self.climates, self.model.grid.latitudes)
+        state = State(jnp.full(shape, self.start_temperature, dtype), jnp.zeros((), jnp.int32))
+        return state, self.observe(state)
+
+    def step(self, state: State, action: Float[Array, "agent action"]) -> Transition:
+        """Clip the actions to their bounds, advance every climate by one step, and reward."""
+        temperature = self.model.step(state.temperature, self.parameters(action))
+        after = State(temperature, state.time + 1)
+        error = self.own_cells(after) - self.own_target.astype(temperature.dtype)
+        return Transition(
+            after,
+            self.observe(after),
+            -jnp.mean(error**2, axis=-1),
+            after.time >= self.episode_length,
+        )
+
+    def parameters(self, action: Float[Array, "agent action"]) -> dict[str, Float[Array, "..."]]:
+        """The model's parameters, a row for each climate, that the agents' actions set."""
+        low, high = (jnp.asarray(bound, action.dtype) for bound in self.action_bounds)
+        action = jnp.clip(action, low, high)
+        slices = self.model.table.action_slices(self.latitudes_set)
+        values = {}
+        for row in self.model.table:
+            value = action[:, slices[row.symbol]] * row.action_unit
+            if self.shared_climate:
+                value = value.reshape(1, -1) if row.per_latitude else value.mean(0, keepdims=True)
+            values[row.symbol] = value if row.per_latitude else value[:, 0]
+        return values
+
+    def observe(self, state: State) -> Float[Array, "agent obs"]:
+        """What each agent sees, kept within the bounds of the observation."""
+        if self.local_observation:
+            seen = self.own_cells(state)
+        else:
+            shape = (len(self.regions), self.model.grid.latitudes)
+            seen = jnp.broadcast_to(state.temperature, shape)
+        return jnp.clip(seen, -OBSERVATION_BOUND, OBSERVATION_BOUND)
+
+    def own_cells(self, state: State) -> Float[Array, "agent cell"]:
+        """The temperature of each agent's own region, in its own climate."""
+        by_region = state.temperature.reshape(self.climates, self.agents, self.region_size)
+        climate = (
+            np.zeros(len(self.regions), int) if self.shared_climate else np.arange(self.climates)
+        )
+        return by_region[climate, np.array(self.regions)]
+
+    @property
+    def own_target(self) -> Float[Array, "agent cell"]:
+        """The target of each agent's own region."""
+        return jnp.asarray(self.target).reshape(self.agents, -1)[np.array(self.regions)]
+
+    def profile(self, state: State) -> Float[Array, " lat"]:
+        """The one profile that the agents are judged by: each agent's own cells, end to end."""
+        if self.only_region is not None:
+            raise InputError("one region alone has no global profile")
+        return self.own_cells(state).reshape(-1)
+
+
+def divisors(number: int) -> list[int]:
+    """The numbers of agents that divide the latitudes equally."""
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))

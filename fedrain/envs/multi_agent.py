@@ -1,0 +1,141 @@
+"""ebm-v3 as a PettingZoo ParallelEnv."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.spaces import Box
+from jaxtyping import Float, UInt8
+from pettingzoo import ParallelEnv
+
+from fedrain.envs.host import Host
+from fedrain.envs.render import RENDER_MODES
+from fedrain.envs.settings import make
+from fedrain.errors import InputError
+
+Infos = dict[str, dict[str, Any]]
+
+
+class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
+    """n agents share one climate, as the columns of a general circulation model do.
+
+    ## Description
+    The Budyko–Sellers energy balance model of the zonal mean surface temperature on 96 latitudes,
+    90 steps a year. The globe is cut into n regions of equal numbers of latitudes. The agent of a
+    region sees its own temperatures only, sets A and B of its own latitudes, and proposes D, a0
+    and a2, of which the climate takes the mean of all proposals. Heat flows between the regions.
+    This is ebm-v3 of the FedRAIN-Lite paper.
+
+    ## Agents
+    ``region_0`` (the southernmost) to ``region_{n-1}``; n is any divisor of the latitudes. All
+    live until the end of the episode.
+
+    ## Action space
+    ``Box(3 + 2·96/n,)`` for each agent, float32; values outside the bounds are clipped.
+
+    | parameter, in this order | unit of the action | low | high | static value |
+    |---|---|---|---|---|
+    | D, heat diffusivity | W m⁻² K⁻¹ | 0.55 | 0.65 | 0.6 |
+    | A of the region's latitudes, south to north | 100 W m⁻² | 1.4 | 4.2 | 2.1 |
+    | B of the region's latitudes, south to north | W m⁻² K⁻¹ | 1.95 | 2.05 | 2.0 |
+    | a0, global mean albedo | 1 | 0.3 | 0.4 | 0.354 |
+    | a2, equator-to-pole albedo contrast | 1 | 0.2 | 0.3 | 0.25 |
+
+    ## Observation space
+    ``Box(-90, 90, (96/n,))`` for each agent, float32: the temperatures of its region in °C.
+    ``state()`` gives all 96.
+
+    ## Reward
+    − mean over the agent's own latitudes of (T − target)², in K², not area weighted.
+
+    ## Start and end
+    50 °C everywhere. No state is terminal; an episode is truncated after 200 steps (2.2 years).
+
+    ## Arguments
+    ``agents`` (6), and those of ``fedrain/EnergyBalance-v1``.
+
+    ## Version history
+    - v3: as in the paper.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "name": "energy_balance_v3",
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 20,
+        "is_parallelizable": True,
+    }
+
+    def __init__(self, agents: int = 6, render_mode: str | None = None, **options: Any) -> None:
+        environment = make("ebm-v3", agents=agents, **options)
+        self.host = Host(environment, render_mode=render_mode)
+        self.render_mode = render_mode
+        self.possible_agents = [f"region_{i}" for i in environment.regions]
+        self.agents: list[str] = []
+        self.observation_spaces = dict.fromkeys(self.possible_agents, self.host.observation_space)
+        self.action_spaces = dict.fromkeys(self.possible_agents, self.host.action_space)
+
+    def observation_space(self, agent: str) -> Box:
+        """The space of one agent's observation."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Box:
+        """The space of one agent's action."""
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], Infos]:
+        """Start an episode, always from the same state: ``seed`` and ``options`` change nothing."""
+        del seed, options
+        self.agents = list(self.possible_agents)
+        observation = self.host.reset()
+        self.host.show()
+        return dict(zip(self.agents, observation, strict=True)), self._infos()
+
+    def step(
+        self, actions: dict[str, Float[np.ndarray, " action"]]
+    ) -> tuple[dict[str, np.ndarray], dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+        """Set every agent's parameters and advance the climate by one time step."""
+        agents = self.agents
+        if set(actions) != set(agents):
+            odd = sorted(set(agents) ^ set(actions))[0]
+            what = "has no action" if odd in agents else "is not an agent of this episode"
+            raise InputError(f"{odd} {what}")
+        if not agents:
+            raise InputError("the episode has ended: reset the environment")
+        try:
+            together = np.stack([np.asarray(actions[agent]) for agent in agents])
+        except ValueError:
+            raise InputError("all actions must have the same shape") from None
+        observation, reward, truncated = self.host.step(together)
+        self.host.show()
+        infos = self._infos()
+        if truncated:
+            self.agents = []
+        return (
+            dict(zip(agents, observation, strict=True)),
+            dict(zip(agents, reward.tolist(), strict=True)),
+            dict.fromkeys(agents, False),
+            dict.fromkeys(agents, truncated),
+            infos,
+        )
+
+    def _infos(self) -> Infos:
+        step = int(self.host.state.time)
+        return {agent: {"step": step} for agent in self.agents}
+
+    def state(self) -> Float[np.ndarray, " lat"]:
+        """The temperature of the whole globe in °C."""
+        return np.array(self.host.state.temperature[0], np.float32)
+
+    def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
+        """Profile of model, static model and target, and the errors."""
+        return self.host.render()
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self.host.close()
+
+
+def parallel_env(agents: int = 6, **options: Any) -> EnergyBalanceV3:
+    """ebm-v3 with that many agents: see :class:`EnergyBalanceV3`."""
+    return EnergyBalanceV3(agents=agents, **options)
