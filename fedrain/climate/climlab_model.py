@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from fedrain.climate.energy_balance import EnergyBalanceModel
 from fedrain.climate.grid import Grid
@@ -61,11 +61,16 @@ class ClimlabModel:
             water_depth=settings.water_depth,
             timestep=settings.time_step,
         )
-        process.subprocess["insolation"].orb = {
+        insolation = process.subprocess["insolation"]
+        insolation.orb = {
             "ecc": settings.orbit.eccentricity,
             "long_peri": settings.orbit.perihelion,
             "obliquity": settings.orbit.obliquity,
         }
+        # climlab computes the insolation of every day of the year anew at every step, which is
+        # nine tenths of its time; the orbit does not change.
+        factors = insolation._daily_insolation_factor_arrays()
+        insolation._daily_insolation_factor_arrays = lambda: factors
         return process
 
     @property
@@ -92,13 +97,11 @@ class ClimlabModel:
         """The temperature one time step later, for each climate of the batch in turn."""
         per_latitude = {row.symbol for row in self.table if row.per_latitude}
 
-        def on_host(
-            batch: Float[np.ndarray, "*batch lat"], values: dict[str, Float[np.ndarray, "..."]]
-        ) -> Float[np.ndarray, "*batch lat"]:
-            batch = np.asarray(batch)
+        def on_host(states: ArrayLike, values: Parameters) -> Float[np.ndarray, "..."]:
+            batch = np.asarray(states)
             wide = {
                 symbol: np.broadcast_to(
-                    value, batch.shape if symbol in per_latitude else batch.shape[:-1]
+                    np.asarray(value), batch.shape if symbol in per_latitude else batch.shape[:-1]
                 )
                 for symbol, value in values.items()
             }

@@ -13,7 +13,7 @@ float32 to learn, float64 (under ``jax.enable_x64``) to verify.
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ WATER_HEAT_CAPACITY = 4181.3e3  # J m⁻³ K⁻¹: 1000 kg m⁻³ × 4181.3 J kg
 SECONDS_PER_DAY = 86_400.0
 
 
+@runtime_checkable
 class ClimateModel(Protocol):
     """What an environment needs of a climate model.
 
@@ -88,7 +89,7 @@ class EnergyBalanceModel:
 
     def absorbed_shortwave(
         self, temperature: Float[Array, "*batch lat"], parameters: Parameters
-    ) -> Float[Array, "*batch lat"]:
+    ) -> Float[Array, "*#batch lat"]:
         """(1 − α) Q in W m⁻²."""
         constant = partial(jnp.asarray, dtype=temperature.dtype)
         a0, a2 = (constant(parameters[symbol])[..., None] for symbol in ("a0", "a2"))

@@ -108,7 +108,7 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(partial, format=path.suffix[1:])
+        figure.savefig(partial, format=path.suffix[1:], dpi=200)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)

@@ -89,4 +89,4 @@ class Grid:
 
     def mean(self, profile: Float[np.ndarray, "... lat"]) -> Float[np.ndarray, "..."]:
         """Area-weighted mean over the globe."""
-        return np.asarray(profile) @ self.weights / self.weights.sum()
+        return np.asarray(profile @ self.weights / self.weights.sum())

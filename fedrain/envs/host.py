@@ -59,6 +59,7 @@ class Host:
         leading = () if batch is None else (batch,)
         self._action_shape = (*leading, len(environment.regions), environment.action_size)
         self._state: State | None = None
+        self.time = 0
 
     @property
     def observation_space(self) -> Box:
@@ -76,6 +77,7 @@ class Host:
         """Start an episode."""
         with self._precision():
             self._state, observation = self._functions.reset()
+        self.time = 0
         return np.array(observation, np.float32)
 
     def step(
@@ -88,11 +90,10 @@ class Host:
         with self._precision():
             transition = self._functions.step(self._state, values)
         self._state = transition.state
-        return (
-            np.array(transition.observation, np.float32),
-            np.asarray(transition.reward),
-            bool(np.all(transition.truncated)),
-        )
+        self.time += 1  # counted here too: fetching it would cost as much as the step itself
+        observation, reward = jax.device_get((transition.observation, transition.reward))
+        ends = self.time >= self.environment.episode_length
+        return np.array(observation, np.float32), reward, ends
 
     def checked(self, action: object) -> Float[np.ndarray, "*batch agent action"]:
         """An action that has the right shape and no NaN; otherwise an InputError."""

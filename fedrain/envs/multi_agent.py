@@ -120,7 +120,7 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         )
 
     def _infos(self) -> Infos:
-        step = int(self.host.state.time)
+        step = self.host.time
         return {agent: {"step": step} for agent in self.agents}
 
     def state(self) -> Float[np.ndarray, " lat"]:

@@ -47,7 +47,7 @@ class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
         scaled = self.host.checked(np.asarray(action)[None])
         observation, reward, truncated = self.host.step(low + (scaled + 1) / 2 * (high - low))
         self.host.show()
-        info = {"step": int(self.host.state.time)}
+        info = {"step": self.host.time}
         return observation[0], float(reward[0]), False, truncated, info
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:

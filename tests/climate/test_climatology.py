@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrain.climate import Grid, ZonalMean, ncep_zonal_mean, target_profile
+from fedrain.climate.climatology import interpolate, ncep_table
+from fedrain.errors import InputError
+
+
+def test_annual_mean_is_that_of_the_months():
+    table = ncep_table()
+    months = np.mean([table[f"skt_{month:02d}"] for month in range(1, 13)], axis=0)
+    np.testing.assert_allclose(table["skt_annual"], months, atol=1e-4)
+
+
+def test_reanalysis_is_near_radiative_balance():
+    table = ncep_table()
+    weights = np.cos(np.deg2rad(table["lat"]))
+    net = table["toa_absorbed_shortwave"] - table["toa_outgoing_longwave"]
+    assert abs(np.average(net, weights=weights)) < 15  # W m⁻²; NCEP is known to lose some
+
+
+@given(slope=st.floats(-2, 2), offset=st.floats(-50, 50), latitudes=st.integers(2, 200))
+def test_a_line_stays_a_line_to_the_poles(slope, offset, latitudes):
+    grid = Grid(latitudes)
+    latitude = ncep_zonal_mean().latitude
+    profile = interpolate(ZonalMean(latitude, slope * latitude + offset), grid)
+    np.testing.assert_allclose(profile, slope * grid.centres + offset, atol=1e-9)
+
+
+def test_interpolation_meets_the_data():
+    grid = Grid(96)
+    zonal = ZonalMean(grid.centres, np.random.default_rng(0).normal(size=96))
+    np.testing.assert_allclose(interpolate(zonal, grid), zonal.temperature, atol=1e-12)
+
+
+def test_profile_of_ones_own():
+    own = np.linspace(-20, 30, 12)
+    np.testing.assert_array_equal(target_profile(own, Grid(12)), own)
+    np.testing.assert_array_equal(target_profile(own.tolist(), Grid(12)), own)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ([1.0, 2.0], "shape"),
+        ([float("nan")] + [0.0] * 11, "not a finite number at -82.5°N"),
+    ],
+)
+def test_bad_profiles(target, message):
+    with pytest.raises(InputError, match=message):
+        target_profile(target, Grid(12))

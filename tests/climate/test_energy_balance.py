@@ -1,0 +1,126 @@
+"""The model against what mathematics says of it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrain.climate import EnergyBalanceModel, Grid, integrate
+from fedrain.errors import InputError
+from tests.conftest import random_parameters
+
+
+def test_constants_of_the_paper():
+    model = EnergyBalanceModel()
+    assert model.heat_capacity == pytest.approx(4.1813e7)
+    assert model.time_step == pytest.approx(350_632.512)
+
+
+def decay_rates(model: EnergyBalanceModel, modes: int) -> np.ndarray:
+    """Rates of the slowest modes of one step, its own time discretisation taken out.
+
+    A mode with L v = −μ v is multiplied by g = (1 − Δt B/C) / (1 + Δt/C D μ) in a step; solved
+    for μ, the rate −(B + D μ)/C is left with the error of the grid alone.
+    """
+    latitudes = model.grid.latitudes
+    static = model.table.static(latitudes)
+    jacobian = jax.jacfwd(lambda t: model.step(t, static))(jnp.zeros(latitudes))
+    growth = np.sort(np.linalg.eigvals(np.asarray(jacobian)).real)[::-1][:modes]
+    k, B, D = model.time_step / model.heat_capacity, model.table["B"].default, static["D"]
+    mu = ((1 - k * B) / growth - 1) / (k * D)
+    return -(B + D * mu) / model.heat_capacity
+
+
+def test_small_perturbations_decay_as_legendre_modes(x64):
+    n = np.arange(10)
+    model = EnergyBalanceModel()
+    exact = -(2.0 + 0.6 * n * (n + 1)) / model.heat_capacity
+    errors = np.array(
+        [
+            np.abs(decay_rates(EnergyBalanceModel(grid=Grid(latitudes)), 10) / exact - 1)
+            for latitudes in (48, 96, 192)
+        ]
+    )
+    assert errors[1].max() < 0.01
+    assert errors[:, 0].max() < 1e-9  # the mean decays at B/C on any grid
+    order = np.log2(errors[:-1, 1:] / errors[1:, 1:])
+    np.testing.assert_allclose(order, 2, atol=0.05)
+
+
+def test_p2_forcing_gives_the_analytic_steady_state(x64):
+    errors = []
+    for latitudes in (48, 96, 192):
+        model = EnergyBalanceModel(grid=Grid(latitudes))
+        static = model.table.static(latitudes)
+        mean, contrast = 30.0, -90.0  # W m⁻²
+        start = jnp.zeros(latitudes)
+        shortwave = np.asarray(model.absorbed_shortwave(start, static))
+        # A takes up all of the insolation but mean + contrast P2.
+        forced = {**static, "A": shortwave - mean - contrast * model.grid.p2}
+        steady = integrate(model, start, forced, 3000)[-1]
+        exact = mean / 2.0 + contrast / (2.0 + 6 * 0.6) * model.grid.p2
+        errors.append(np.abs(steady - exact).max())
+    assert errors[1] < 0.02
+    np.testing.assert_allclose(np.divide(errors[:-1], errors[1:]), 4, rtol=0.1)
+
+
+def test_radiation_alone_sets_the_change_of_global_energy(x64):
+    """Diffusion moves heat and makes none, whatever D is."""
+    rng = np.random.default_rng(0)
+    model = EnergyBalanceModel()
+    before = jnp.asarray(rng.normal(10, 20, (50, 96)))
+    parameters = random_parameters(rng, model, 50)
+    after = model.step(before, parameters)
+    gained = model.grid.mean(np.asarray(after - before)) * model.heat_capacity / model.time_step
+    radiated = model.grid.mean(np.asarray(model.net_radiation(before, parameters)))
+    np.testing.assert_allclose(gained, radiated, rtol=1e-9, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), latitudes=st.sampled_from([2, 7, 96]))
+def test_a_batch_is_its_members(seed, latitudes):
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(seed)
+        model = EnergyBalanceModel(grid=Grid(latitudes))
+        state = jnp.asarray(rng.uniform(-60, 60, (2, 3, latitudes)))
+        parameters = random_parameters(rng, model, 2, 3)
+        together = model.step(state, parameters)
+        for i, j in np.ndindex(2, 3):
+            alone = model.step(state[i, j], {s: v[i, j] for s, v in parameters.items()})
+            np.testing.assert_allclose(together[i, j], alone, atol=1e-11)
+
+
+def test_mirrored_parameters_give_the_mirrored_climate(x64):
+    rng = np.random.default_rng(1)
+    model = EnergyBalanceModel()
+    parameters = random_parameters(rng, model)
+    # The annual insolation is itself symmetric to 0.1 W m⁻² only, so A takes up the difference.
+    shift = (1 - parameters["a0"] - parameters["a2"] * model.grid.p2) * model.insolation
+    even = {**parameters, "A": parameters["A"] + shift}
+    mirrored = {**even, "A": parameters["A"][::-1] + shift, "B": even["B"][::-1]}
+    state = jnp.full(96, 50.0)
+    there, back = (integrate(model, state, p, 50)[-1] for p in (even, mirrored))
+    np.testing.assert_allclose(there, back[::-1], atol=1e-10)
+
+
+def test_float32_stays_float32():
+    model = EnergyBalanceModel()
+    with jax.enable_x64(True):
+        after = model.step(jnp.full(96, 50.0, jnp.float32), model.table.static(96))
+    assert after.dtype == jnp.float32
+
+
+def test_compiled_once_for_equal_models():
+    integrate.clear_cache()
+    for _ in range(3):
+        model = EnergyBalanceModel(grid=Grid(8))
+        integrate(model, jnp.full(8, 50.0), model.table.static(8), 5)
+    assert integrate._cache_size() == 1
+
+
+@pytest.mark.parametrize("change", [{"water_depth": 0.0}, {"solar_constant": float("nan")}])
+def test_bad_constants(change):
+    with pytest.raises(InputError):
+        EnergyBalanceModel(**change)
