@@ -101,7 +101,3 @@ def _baseline_static(options: argparse.Namespace) -> None:
     print(f"return         {result.returns.mean():.0f} K²")
     if options.figure:
         say(f"picture: {options.figure}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,8 +5,12 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from fedrain.climate import ClimateModel
+
+settings.register_profile("fedrain", deadline=None)  # times say nothing on a shared machine
+settings.load_profile("fedrain")
 
 
 @pytest.fixture

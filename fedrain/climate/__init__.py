@@ -3,7 +3,7 @@
 from fedrain.climate.climatology import ncep_zonal_mean, target_profile
 from fedrain.climate.climlab_model import ClimlabModel
 from fedrain.climate.diagnostics import diagnostics, heat_transport
-from fedrain.climate.energy_balance import ClimateModel, EnergyBalanceModel, integrate
+from fedrain.climate.energy_balance import ClimateModel, EnergyBalanceModel, integrate, trajectory
 from fedrain.climate.grid import Grid
 from fedrain.climate.insolation import Orbit, annual_insolation, daily_insolation
 from fedrain.climate.netcdf import ZonalMean, read_zonal_mean
@@ -38,4 +38,5 @@ __all__ = [
     "read_zonal_mean",
     "skill_table",
     "target_profile",
+    "trajectory",
 ]

@@ -111,7 +111,7 @@ class EnergyBalanceModel:
         )
 
     def diffuse(
-        self, temperature: Float[Array, "*batch lat"], diffusivity: Float[Array, "*batch"]
+        self, temperature: Float[Array, "*batch lat"], diffusivity: Float[Array, "*#batch"]
     ) -> Float[Array, "*batch lat"]:
         """Solve (I − Δt/C D L) T' = T for T', in the eigenvectors of L."""
         eigenvalues, vectors, inverse = (jnp.asarray(a, temperature.dtype) for a in self.grid.modes)
@@ -129,6 +129,17 @@ class EnergyBalanceModel:
 
 @partial(jax.jit, static_argnames=("model", "steps"))
 def integrate(
+    model: ClimateModel,
+    temperature: Float[Array, "*batch lat"],
+    parameters: Parameters,
+    steps: int,
+) -> Float[Array, "*batch lat"]:
+    """The temperature after ``steps`` steps with constant parameters."""
+    return jax.lax.fori_loop(0, steps, lambda _, t: model.step(t, parameters), temperature)
+
+
+@partial(jax.jit, static_argnames=("model", "steps"))
+def trajectory(
     model: ClimateModel,
     temperature: Float[Array, "*batch lat"],
     parameters: Parameters,

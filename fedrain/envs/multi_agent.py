@@ -92,7 +92,7 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         return dict(zip(self.agents, observation, strict=True)), self._infos()
 
     def step(
-        self, actions: dict[str, Float[np.ndarray, " action"]]
+        self, actions: dict[str, np.ndarray]
     ) -> tuple[dict[str, np.ndarray], dict[str, float], dict[str, bool], dict[str, bool], Infos]:
         """Set every agent's parameters and advance the climate by one time step."""
         agents = self.agents

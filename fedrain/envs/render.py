@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from matplotlib.figure import Figure
 
-from fedrain.climate import integrate
+from fedrain.climate import trajectory
 from fedrain.climate.figures import ProfileFigure
 from fedrain.climate.skill import area_weighted_rmse
 from fedrain.envs.environment import Environment, State
@@ -39,7 +39,7 @@ class Renderer:
         with jax.enable_x64(True):
             start = jnp.full(latitudes, environment.start_temperature)
             static = environment.model.table.static(latitudes)
-            after = integrate(environment.model, start, static, environment.episode_length)
+            after = trajectory(environment.model, start, static, environment.episode_length)
             return np.concatenate([start[None], after])
 
     @cached_property

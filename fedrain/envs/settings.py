@@ -1,5 +1,7 @@
 """ebm-v1, ebm-v2 and ebm-v3: one environment with three switches.
 
+::
+
 |        | agents | climates           | observation        | an action sets     |
 |--------|--------|--------------------|--------------------|--------------------|
 | ebm-v1 | 1      | 1                  | all latitudes      | all latitudes      |

@@ -39,9 +39,7 @@ class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
         self.host.show()
         return observation[0], {"step": 0}
 
-    def step(
-        self, action: Float[np.ndarray, " action"]
-    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Set the parameters and advance the climate by one time step."""
         low, high = self.host.environment.action_bounds
         scaled = self.host.checked(np.asarray(action)[None])
@@ -69,7 +67,7 @@ class PhysicalActions(gymnasium.ActionWrapper[np.ndarray, np.ndarray, np.ndarray
         self.host = raw.host
         self.action_space = raw.physical_action_space
 
-    def action(self, action: Float[np.ndarray, " action"]) -> Float[np.ndarray, " action"]:
+    def action(self, action: np.ndarray) -> Float[np.ndarray, " action"]:
         """The same action scaled to [−1, 1]."""
         low, high = self.host.environment.action_bounds
         checked = self.host.checked(np.asarray(action)[None])[0]
@@ -105,7 +103,7 @@ class EnergyBalanceV1(_SingleAgent):
 
     ## Reward
     − mean over the 96 latitudes of (T − target)², in K², not area weighted. The static values
-    give a return of about −60 358 in an episode, uniform random actions about −155 000.
+    give a return of about −60 358 in an episode, uniform random actions about −151 000.
 
     ## Start and end
     50 °C everywhere. No state is terminal; an episode is truncated after 200 steps (2.2 years).

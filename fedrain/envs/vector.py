@@ -45,7 +45,7 @@ class EnergyBalanceVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return self.host.reset()[:, 0], {}
 
     def step(
-        self, actions: Float[np.ndarray, "env action"]
+        self, actions: np.ndarray
     ) -> tuple[
         Float[np.ndarray, "env obs"],
         Float[np.ndarray, " env"],

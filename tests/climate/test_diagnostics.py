@@ -3,14 +3,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fedrain.climate import ClimlabModel, EnergyBalanceModel, diagnostics, integrate
+from fedrain.climate import ClimlabModel, EnergyBalanceModel, diagnostics, integrate, trajectory
 from fedrain.climate.grid import EARTH_RADIUS
 from fedrain.errors import InputError
 
 
 def steady_state(model):
     static = model.table.static(96)
-    return np.asarray(integrate(model, jnp.full(96, 20.0), static, 4000)[-1]), static
+    return np.asarray(integrate(model, jnp.full(96, 20.0), static, 4000)), static
 
 
 def test_transport_carries_what_radiation_leaves(x64):
@@ -51,8 +51,8 @@ def test_global_mean_follows_from_global_balance(x64):
 def test_a_trajectory_survives_netcdf(tmp_path):
     model = EnergyBalanceModel()
     static = model.table.static(96)
-    trajectory = integrate(model, jnp.full(96, 50.0), static, 20)
-    data = diagnostics(model, trajectory, static)
+    states = trajectory(model, jnp.full(96, 50.0), static, 20)
+    data = diagnostics(model, states, static)
     data.to_netcdf(tmp_path / "run.nc")
     with xr.open_dataset(tmp_path / "run.nc") as again:
         xr.testing.assert_identical(again.load(), data)

@@ -1,0 +1,64 @@
+import gymnasium
+import numpy as np
+import pytest
+
+from fedrain.envs import make, rollout
+from fedrain.envs.render import Renderer
+from fedrain.errors import InputError
+from fedrain.registration import ENVIRONMENT_IDS
+
+V1, V2 = ENVIRONMENT_IDS
+
+
+def test_pixels_change_with_the_state():
+    env = gymnasium.make(V1, render_mode="rgb_array")
+    env.reset()
+    first = env.render()
+    assert first.dtype == np.uint8
+    assert first.shape[2] == 3
+    for _ in range(20):
+        env.step(env.action_space.low)
+    assert (env.render() != first).any()
+
+
+def test_curves_are_model_static_model_and_target():
+    env = gymnasium.make(V2, agents=6, region=2, render_mode="rgb_array")
+    env.reset()
+    for _ in range(3):
+        env.step(env.action_space.sample())
+    env.render()
+    host = env.unwrapped.host
+    picture = host._renderer.picture
+    model = np.asarray(host.state.temperature[0], float)
+    np.testing.assert_allclose(picture.profiles["model"].get_ydata(), model)
+    np.testing.assert_allclose(
+        picture.errors["model"].get_ydata(), model - np.array(host.environment.target)
+    )
+    core = make("ebm-v1")
+    static = rollout(core, np.broadcast_to(core.static_action.astype("f4"), (3, 1, 195)))
+    np.testing.assert_allclose(
+        picture.profiles["static"].get_ydata(), static.temperature[-1, 0], atol=1e-4
+    )
+    assert "Step 3 of 200" in picture.profile_axes.get_title()
+
+
+def test_a_screen_is_not_needed(caplog):
+    env = gymnasium.make(V1, render_mode="human")
+    env.reset()
+    env.step(env.action_space.sample())
+    assert env.render() is None
+    assert "no screen" in caplog.text
+    env.close()
+    env.close()
+
+
+def test_unknown_mode():
+    with pytest.raises(InputError, match="no render mode 'ansi': use one of human, rgb_array"):
+        Renderer(make("ebm-v1"), "ansi")
+
+
+def test_no_mode():
+    env = gymnasium.make(V1, disable_env_checker=True).unwrapped
+    env.reset()
+    with pytest.raises(InputError, match="choose a render mode"):
+        env.render()

@@ -1,0 +1,122 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import fedrain
+from fedrain.baselines import static
+from fedrain.cli import main
+from fedrain.climate import Grid
+from fedrain.envs import make
+
+
+def write_target(path, values=None, name="skt", lat="lat"):
+    values = np.zeros(96) if values is None else values
+    latitude = Grid(96).centres
+    xr.Dataset({name: (lat, values, {"units": "degC"})}, coords={lat: latitude}).to_netcdf(path)
+    return str(path)
+
+
+def test_static_json(capsys):
+    assert main(["baseline", "static", "--json"]) == 0
+    captured = capsys.readouterr()
+    result = json.loads(captured.out)
+    np.testing.assert_allclose(
+        result["bands"], [11.453, 7.768, 2.730, 3.746, 6.398, 5.566], atol=0.001
+    )
+    assert result["global"] == pytest.approx(5.896, abs=0.001)
+    assert result["return"] == pytest.approx(-60_358, abs=1)
+    assert captured.err == ""
+
+
+def test_static_table_and_picture(capsys, tmp_path):
+    picture = tmp_path / "static.png"
+    assert main(["baseline", "static", "--figure", str(picture)]) == 0
+    captured = capsys.readouterr()
+    assert "60°N–90°N          5.566" in captured.out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert str(picture) in captured.err
+
+
+def test_static_against_ones_own_target(capsys, tmp_path):
+    warmer = static(make("ebm-v1")).profile + 3
+    target = write_target(tmp_path / "own.nc", warmer)
+    assert main(["baseline", "static", "--json", "--target", target]) == 0
+    result = json.loads(capsys.readouterr().out)
+    np.testing.assert_allclose([*result["bands"], result["global"]], 3, atol=1e-9)
+
+
+def test_envs(capsys):
+    assert main(["envs"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in ("ebm-v1", "ebm-v2", "ebm-v3", "gymnasium.make"))
+    assert main(["envs", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["environments"]
+    assert [row["action"] for row in rows] == [195, 195, 35]
+
+
+def hole(latitude=3):
+    values = np.zeros(96)
+    values[latitude] = np.nan
+    return values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: COMMAND"),
+        (["trian"], "invalid choice: 'trian'"),
+        (["baseline", "sttaic"], "invalid choice: 'sttaic'"),
+        (["baseline", "static", "--latitudes", "many"], "invalid int value: 'many'"),
+        (["baseline", "static", "--latitudes", "3"], "use 6 or more"),
+        (["baseline", "static", "--latitudes", "0"], "at least 2 latitudes"),
+        (["baseline", "static", "--backend", "fortran"], "no backend 'fortran'"),
+        (["baseline", "static", "--figure", "x.docx"], "ends in one of"),
+        (["baseline", "static", "--target", "TMP/none.nc"], "there is no such file"),
+        (["baseline", "static", "--target", "TMP/text.nc"], "not a NetCDF file"),
+        (["baseline", "static", "--target", "TMP/rain.nc"], "no temperature"),
+        (["baseline", "static", "--target", "TMP/rows.nc"], "no latitude"),
+        (["baseline", "static", "--target", "TMP/hole.nc"], "missing at latitude -83.4"),
+        (["baseline", "static", "--target", "TMP"], "there is no such file"),
+    ],
+)
+def test_bad_input_gets_one_line_and_status_2(capsys, tmp_path, arguments, message):
+    (tmp_path / "text.nc").write_text("not a data set")
+    write_target(tmp_path / "rain.nc", name="rain")
+    write_target(tmp_path / "rows.nc", lat="rows")
+    write_target(tmp_path / "hole.nc", hole())
+    arguments = [argument.replace("TMP", str(tmp_path)) for argument in arguments]
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("fedrain: error: ")
+    assert message in captured.err
+
+
+def test_missing_extra(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "climlab", None)
+    assert main(["baseline", "static", "--backend", "climlab"]) == 2
+    assert capsys.readouterr().err == (
+        "fedrain: error: climlab is not installed: pip install 'fedrain[climlab]'\n"
+    )
+
+
+def fedrain_process(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "fedrain", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_as_a_process():
+    done = fedrain_process("baseline", "static", "--target", "none.nc")
+    assert done.returncode == 2
+    assert done.stderr == "fedrain: error: none.nc: there is no such file\n"
+
+
+def test_version():
+    done = fedrain_process("--version")
+    assert done.stdout == f"fedrain {fedrain.__version__}\n"
