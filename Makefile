@@ -24,7 +24,7 @@ test-lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet uv
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct -e '.[test]'
-	.venv-lowest/bin/python -m pytest -n 2
+	.venv-lowest/bin/python -m pytest -n 2 -W default  # old releases warn of each other
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
