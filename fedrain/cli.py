@@ -56,6 +56,10 @@ def _parser() -> argparse.ArgumentParser:
     static = names.add_parser("static", help="the model with its static parameters")
     static.add_argument("--json", action="store_true", help="one JSON object on standard output")
     static.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
+    static.add_argument("--variable", metavar="NAME", help="the temperature in that file")
+    static.add_argument(
+        "--weight-months", action="store_true", help="months of that file count by their length"
+    )
     static.add_argument("--latitudes", type=int, default=96, help="number of latitudes (96)")
     static.add_argument("--backend", default="jax", help="jax (default) or climlab")
     static.add_argument("--figure", metavar="FILE", help="save the picture of the profiles")
@@ -76,15 +80,20 @@ def _baseline_static(options: argparse.Namespace) -> None:
     import numpy as np
 
     from fedrain.baselines import static
-    from fedrain.climate import skill_table
+    from fedrain.climate import read_zonal_mean, skill_table
     from fedrain.climate.figures import ProfileFigure
     from fedrain.envs import make
 
+    target = None
+    if options.target is not None:
+        target = read_zonal_mean(options.target, options.variable, options.weight_months)
+    elif options.variable is not None or options.weight_months:
+        raise InputError("--variable and --weight-months go with --target")
     environment = make(
-        "ebm-v1", latitudes=options.latitudes, target=options.target, backend=options.backend
+        "ebm-v1", latitudes=options.latitudes, target=target, backend=options.backend
     )
     result = static(environment)
-    if options.figure:
+    if options.figure is not None:
         picture = ProfileFigure(
             environment.model.grid, np.array(environment.target), {"static": "static model"}
         )
@@ -99,5 +108,5 @@ def _baseline_static(options: argparse.Namespace) -> None:
         return
     print(skill_table({"static": result.skill}))
     print(f"return         {result.returns.mean():.0f} K²")
-    if options.figure:
+    if options.figure is not None:
         say(f"picture: {options.figure}")

@@ -38,7 +38,10 @@ def imported_rooms(path: Path) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {node.module} - {"fedrain"}
+    if room(path) not in FOUNDATIONS:
+        assert "fedrain" not in names, f"{path}: name the room that is imported"
     return {name.split(".")[1] for name in names if name.startswith("fedrain.")}
 
 

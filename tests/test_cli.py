@@ -49,6 +49,12 @@ def test_static_against_ones_own_target(capsys, tmp_path):
     np.testing.assert_allclose([*result["bands"], result["global"]], 3, atol=1e-9)
 
 
+def test_choice_of_a_variable(capsys, tmp_path):
+    target = write_target(tmp_path / "own.nc", static(make("ebm-v1")).profile, name="mine")
+    assert main(["baseline", "static", "--json", "--target", target, "--variable", "mine"]) == 0
+    assert json.loads(capsys.readouterr().out)["global"] == pytest.approx(0, abs=1e-9)
+
+
 def test_envs(capsys):
     assert main(["envs"]) == 0
     text = capsys.readouterr().out
@@ -75,6 +81,8 @@ def hole(latitude=3):
         (["baseline", "static", "--latitudes", "0"], "at least 2 latitudes"),
         (["baseline", "static", "--backend", "fortran"], "no backend 'fortran'"),
         (["baseline", "static", "--figure", "x.docx"], "ends in one of"),
+        (["baseline", "static", "--figure="], "ends in one of"),
+        (["baseline", "static", "--weight-months"], "go with --target"),
         (["baseline", "static", "--target", "TMP/none.nc"], "there is no such file"),
         (["baseline", "static", "--target", "TMP/text.nc"], "not a NetCDF file"),
         (["baseline", "static", "--target", "TMP/rain.nc"], "no temperature"),

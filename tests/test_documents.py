@@ -5,12 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import xarray as xr
 
-from fedrain.climate import ENERGY_BALANCE_PARAMETERS
+from fedrain.climate import ENERGY_BALANCE_PARAMETERS, ncep_zonal_mean
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV3
 
 ROOT = Path(__file__).parent.parent
+DATES = {"units": "days since 2001-01-01"}
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
@@ -22,14 +25,26 @@ def test_examples_run(example, tmp_path):
     assert done.stderr == ""
 
 
-def test_python_in_the_readme_runs(capsys):
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) >= 3
-    names: dict = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
-    assert "heat_transport" in capsys.readouterr().out
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(
+        re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    )
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_python_in_the_documents_runs(block, tmp_path, monkeypatch):
+    """Each block alone, as a reader would paste it."""
+    monkeypatch.chdir(tmp_path)
+    zonal = ncep_zonal_mean()
+    xr.Dataset(
+        {"skt": (("time", "lat"), np.tile(zonal.temperature, (12, 1)), {"units": "degC"})},
+        coords={"lat": zonal.latitude, "time": ("time", 30.0 * np.arange(12), DATES)},
+    ).to_netcdf("era5.nc")
+    exec(compile(block, "document", "exec"), {})
 
 
 @pytest.mark.parametrize("page", [EnergyBalanceV1.__doc__, EnergyBalanceV3.__doc__, "model.md"])

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from fedrain.climate.grid import Grid
-from fedrain.climate.netcdf import ZonalMean, read_zonal_mean
+from fedrain.climate.grid import Grid, frozen
+from fedrain.climate.netcdf import ZonalMean, check_temperatures, read_zonal_mean
 from fedrain.errors import InputError
 
-#: The built-in target, a NetCDF file, or the temperatures in °C on the cells of the grid.
-Target = str | Path | Float[np.ndarray, " lat"] | list[float] | tuple[float, ...] | None
+#: The built-in target, a NetCDF file, a zonal mean, or temperatures in °C on the cells of the grid.
+Target = str | Path | ZonalMean | Float[np.ndarray, " lat"] | list[float] | tuple[float, ...] | None
 
 
 @cache
@@ -27,7 +27,7 @@ def ncep_table() -> dict[str, Float[np.ndarray, " lat"]]:
     file = resources.files("fedrain.climate") / "data" / "ncep_zonal_1981-2010.csv"
     with file.open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
-    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+    return {name: frozen(np.array([float(row[name]) for row in rows])) for name in rows[0]}
 
 
 def ncep_zonal_mean() -> ZonalMean:
@@ -49,7 +49,9 @@ def target_profile(target: Target, grid: Grid) -> Float[np.ndarray, " lat"]:
     if target is None:
         return interpolate(ncep_zonal_mean(), grid)
     if isinstance(target, str | Path):
-        return interpolate(read_zonal_mean(target), grid)
+        target = read_zonal_mean(target)
+    if isinstance(target, ZonalMean):
+        return interpolate(target, grid)
     try:
         profile = np.array(target, dtype=float)
     except (TypeError, ValueError):
@@ -58,8 +60,5 @@ def target_profile(target: Target, grid: Grid) -> Float[np.ndarray, " lat"]:
         raise InputError(
             f"the target has shape {profile.shape}, but the grid has {grid.latitudes} latitudes"
         )
-    if not np.isfinite(profile).all():
-        raise InputError(
-            f"the target is not a finite number at {grid.centres[~np.isfinite(profile)][0]:g}°N"
-        )
+    check_temperatures(grid.centres, profile)
     return profile

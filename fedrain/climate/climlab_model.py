@@ -9,9 +9,10 @@ import importlib
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
@@ -37,6 +38,7 @@ class ClimlabModel:
     """``climlab.EBM_annual`` with the grid, orbit and constants of ``settings``."""
 
     settings: EnergyBalanceModel = EnergyBalanceModel()
+    dtype: ClassVar[str] = "float64"
 
     def __post_init__(self) -> None:
         import_climlab()
@@ -95,27 +97,23 @@ class ClimlabModel:
         self, temperature: Float[Array, "*batch lat"], parameters: Parameters
     ) -> Float[Array, "*batch lat"]:
         """The temperature one time step later, for each climate of the batch in turn."""
-        per_latitude = {row.symbol for row in self.table if row.per_latitude}
+        shape = temperature.shape
+        values = {
+            row.symbol: jnp.broadcast_to(
+                parameters[row.symbol], shape if row.per_latitude else shape[:-1]
+            )
+            for row in self.table
+        }
 
         def on_host(states: ArrayLike, values: Parameters) -> Float[np.ndarray, "..."]:
             batch = np.asarray(states)
-            wide = {
-                symbol: np.broadcast_to(
-                    np.asarray(value), batch.shape if symbol in per_latitude else batch.shape[:-1]
-                )
-                for symbol, value in values.items()
-            }
+            given = {symbol: np.asarray(value) for symbol, value in values.items()}
             after = np.empty_like(batch)
             for index in np.ndindex(batch.shape[:-1]):
                 after[index] = self.step_host(
-                    batch[index], {symbol: value[index] for symbol, value in wide.items()}
+                    batch[index], {symbol: value[index] for symbol, value in given.items()}
                 )
             return after
 
-        return jax.pure_callback(
-            on_host,
-            jax.ShapeDtypeStruct(temperature.shape, temperature.dtype),
-            temperature,
-            dict(parameters),
-            vmap_method="broadcast_all",
-        )
+        result = jax.ShapeDtypeStruct(shape, temperature.dtype)
+        return jax.pure_callback(on_host, result, temperature, values, vmap_method="broadcast_all")

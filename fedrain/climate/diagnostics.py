@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
+from fedrain.climate.climlab_model import ClimlabModel
 from fedrain.climate.energy_balance import EnergyBalanceModel
 from fedrain.climate.grid import EARTH_RADIUS, Grid
 from fedrain.climate.parameters import Parameters
@@ -37,7 +38,7 @@ def heat_transport(
 
 
 def diagnostics(
-    model: EnergyBalanceModel,
+    model: EnergyBalanceModel | ClimlabModel,
     temperature: Float[Array, "*time lat"] | Float[np.ndarray, "*time lat"],
     parameters: Parameters,
 ) -> xr.Dataset:
@@ -45,6 +46,8 @@ def diagnostics(
 
     Parameters are those in force at that time; without a time axis they hold for all of it.
     """
+    if isinstance(model, ClimlabModel):
+        model = model.settings  # the same physics
     profile = np.asarray(temperature, float)
     if profile.ndim > 2 or profile.shape[-1] != model.grid.latitudes:
         raise InputError(

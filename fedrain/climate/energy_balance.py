@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from fedrain.climate.grid import Grid
+from fedrain.climate.grid import Grid, frozen
 from fedrain.climate.insolation import DAYS_PER_YEAR, SOLAR_CONSTANT, Orbit, annual_insolation
 from fedrain.climate.parameters import ENERGY_BALANCE_PARAMETERS, Parameters, ParameterTable
 from fedrain.errors import InputError
@@ -33,7 +33,8 @@ SECONDS_PER_DAY = 86_400.0
 class ClimateModel(Protocol):
     """What an environment needs of a climate model.
 
-    Implementations are hashable, so that a compiled function can be reused for an equal model.
+    Implementations are hashable, so that a compiled function can be reused for an equal model. One
+    that computes on the host in double precision says so with an attribute ``dtype = "float64"``.
     """
 
     @property
@@ -83,8 +84,10 @@ class EnergyBalanceModel:
     @cached_property
     def insolation(self) -> Float[np.ndarray, " lat"]:
         """Q, the annual mean insolation in W m⁻²."""
-        return annual_insolation(
-            self.grid.centres, self.orbit, self.solar_constant, self.steps_per_year
+        return frozen(
+            annual_insolation(
+                self.grid.centres, self.orbit, self.solar_constant, self.steps_per_year
+            )
         )
 
     def absorbed_shortwave(

@@ -23,6 +23,8 @@ STYLES: dict[str, tuple[str, str, float]] = {
     "model": ("#0072B2", "-", 2.0),
 }
 
+FORMATS = ("png", "pdf", "svg", "jpg")
+
 LATITUDE_TICKS = (-90, -60, -30, 0, 30, 60, 90)
 LATITUDE_LABELS = ("90°S", "60°S", "30°S", "0°", "30°N", "60°N", "90°N")
 
@@ -102,13 +104,13 @@ class ProfileFigure:
 def save_figure(figure: Figure, path: str | Path) -> None:
     """Write a figure whole or not at all."""
     path = Path(path)
-    formats = figure.canvas.get_supported_filetypes()
-    if path.suffix[1:] not in formats:
-        raise InputError(f"{path}: a picture's name ends in one of {', '.join(sorted(formats))}")
+    picture_format = path.suffix[1:].lower()
+    if picture_format not in FORMATS:
+        raise InputError(f"{path}: a picture's name ends in one of {', '.join(FORMATS)}")
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(partial, format=path.suffix[1:], dpi=200)
+        figure.savefig(partial, format=picture_format, dpi=200)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)

@@ -15,6 +15,12 @@ from fedrain.errors import InputError
 EARTH_RADIUS = 6.373e6  # m, as climlab
 
 
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The same array, read-only: what is computed once and shared must not change."""
+    array.flags.writeable = False
+    return array
+
+
 @dataclass(frozen=True)
 class Grid:
     """``latitudes`` cells of equal width, south to north."""
@@ -30,30 +36,30 @@ class Grid:
     @cached_property
     def edges(self) -> Float[np.ndarray, " edge"]:
         """Cell edges in °N, the poles among them."""
-        return np.linspace(-90.0, 90.0, self.latitudes + 1)
+        return frozen(np.linspace(-90.0, 90.0, self.latitudes + 1))
 
     @cached_property
     def centres(self) -> Float[np.ndarray, " lat"]:
         """Cell centres in °N."""
-        return (self.edges[1:] + self.edges[:-1]) / 2
+        return frozen((self.edges[1:] + self.edges[:-1]) / 2)
 
     @cached_property
     def weights(self) -> Float[np.ndarray, " lat"]:
         """Area weights cos φ of the cells (not normalised)."""
-        return np.cos(np.deg2rad(self.centres))
+        return frozen(np.cos(np.deg2rad(self.centres)))
 
     @cached_property
     def p2(self) -> Float[np.ndarray, " lat"]:
         """Second Legendre polynomial P2(sin φ) at the cell centres."""
         sine = np.sin(np.deg2rad(self.centres))
-        return (3 * sine**2 - 1) / 2
+        return frozen((3 * sine**2 - 1) / 2)
 
     @cached_property
     def edge_weights(self) -> Float[np.ndarray, " edge"]:
         """Cosine of the edge latitudes, exactly zero at the poles."""
         cosine = np.cos(np.deg2rad(self.edges))
         cosine[[0, -1]] = 0.0
-        return cosine
+        return frozen(cosine)
 
     @cached_property
     def laplacian(self) -> Float[np.ndarray, "lat lat"]:
@@ -64,7 +70,7 @@ class Grid:
             + np.diag(conductance[1:-1], -1)
             - np.diag(conductance[1:] + conductance[:-1])
         )
-        return symmetric / self.weights[:, None]
+        return frozen(symmetric / self.weights[:, None])
 
     @property
     def spacing(self) -> float:
@@ -80,12 +86,16 @@ class Grid:
         """Eigenvalues of L, its eigenvectors R as columns, and their inverse R⁻¹.
 
         √cos φ L /√cos φ is symmetric, so all eigenvalues are real (−n(n+1) on the sphere) and
-        L = R Λ R⁻¹ holds to rounding. Function of L are then two matrix products, however D varies.
+        L = R Λ R⁻¹ holds to rounding. Functions of L are then two matrix products, whatever D is.
         """
         root = np.sqrt(self.weights)
         symmetric = self.laplacian * root[:, None] / root[None, :]
         eigenvalues, vectors = np.linalg.eigh((symmetric + symmetric.T) / 2)
-        return eigenvalues, vectors / root[:, None], vectors.T * root[None, :]
+        return (
+            frozen(eigenvalues),
+            frozen(vectors / root[:, None]),
+            frozen(vectors.T * root[None, :]),
+        )
 
     def mean(self, profile: Float[np.ndarray, "... lat"]) -> Float[np.ndarray, "..."]:
         """Area-weighted mean over the globe."""

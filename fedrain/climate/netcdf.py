@@ -4,6 +4,7 @@ Variables are found by the names and CF attributes that reanalyses and models co
 that cannot be read gets one line that says what was looked for and what the file has.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +21,9 @@ TEMPERATURE_NAMES = (
 TEMPERATURE_STANDARD_NAMES = (
     "surface_temperature", "air_temperature", "sea_surface_temperature",
 )  # fmt: skip
-KELVIN = ("k", "kelvin", "degk", "deg_k", "degrees_k", "degree_kelvin", "degrees_kelvin")
-CELSIUS = (
-    "c", "°c", "degc", "deg_c", "celsius", "degree_c", "degrees_c", "degree_celsius",
-    "degrees_celsius", "deg c", "degree c", "degrees c",
-)  # fmt: skip
+#: What is left of a unit's name without "degrees", signs and blanks.
+KELVIN = ("k", "kelvin", "kelvins")
+CELSIUS = ("c", "celsius", "centigrade")
 
 #: How far from a pole the outermost latitude of a file may lie, in degrees.
 LARGEST_POLAR_GAP = 10.0
@@ -104,6 +103,8 @@ def _zonal_mean(dataset: xr.Dataset, variable: str | None, weight_months: bool) 
             f"{field.name!r} has no latitude dimension: looked for {', '.join(LATITUDE.names)} or "
             f"units degrees_north, found {_listed(field.dims)}"
         )
+    if latitude not in dataset.variables:
+        raise InputError(f"the dimension {latitude!r} has no coordinate values")
     longitude = _dimension(dataset, field, LONGITUDE)
     time = _dimension(dataset, field, TIME)
     field = field.squeeze([d for d in field.dims if field.sizes[d] == 1 and d != latitude])
@@ -118,7 +119,7 @@ def _zonal_mean(dataset: xr.Dataset, variable: str | None, weight_months: bool) 
         field = field.mean(longitude)
     if time in field.dims:
         if weight_months:
-            field = field.weighted(_month_lengths(dataset[time])).mean(time)
+            field = field.weighted(_month_lengths(dataset, str(time))).mean(time)
         else:
             field = field.mean(time)
     return _checked(np.asarray(dataset[latitude], float), np.asarray(field, float))
@@ -150,38 +151,37 @@ def _temperature(dataset: xr.Dataset, variable: str | None) -> xr.DataArray:
 
 
 def _dimension(dataset: xr.Dataset, field: xr.DataArray, axis: Axis) -> str | None:
-    """The dimension of the field along an axis, if its coordinate is one-dimensional."""
+    """The dimension of the field along an axis."""
     for name in field.dims:
         coordinate = dataset[name] if name in dataset.variables else xr.DataArray(name=name)
         if axis.matches(coordinate):
-            if name not in dataset.variables:
-                raise InputError(f"the dimension {name!r} has no coordinate values")
             return str(name)
     return None
 
 
 def _to_celsius(field: xr.DataArray) -> xr.DataArray:
-    unit = str(field.attrs.get("units", "")).strip().lower()
-    if not unit:  # no surface is colder than 150 °C below zero or as hot as 150 °C
+    said = str(field.attrs.get("units", "")).strip()
+    unit = re.sub(r"degrees|degree|deg|[°_\s]", "", said.lower().replace("℃", "c"))
+    if not said:  # no surface is colder than 150 °C below zero or as hot as 150 °C
         unit = "k" if float(field.mean()) > 150 else "c"
     if unit in KELVIN:
         return field - 273.15
     if unit in CELSIUS:
         return field
-    raise InputError(f"{field.name!r} is in {field.attrs['units']!r}, neither K nor °C")
+    raise InputError(f"{field.name!r} is in {said!r}, neither K nor °C")
 
 
-def _month_lengths(time: xr.DataArray) -> xr.DataArray:
+def _month_lengths(dataset: xr.Dataset, time: str) -> xr.DataArray:
     try:
-        dates = cftime.num2date(
-            time.values, time.attrs["units"], time.attrs.get("calendar", "standard")
-        )
-    except (KeyError, ValueError, OverflowError):
+        stamps = dataset[time]
+        calendar = stamps.attrs.get("calendar", "standard")
+        dates = np.atleast_1d(cftime.num2date(stamps.values, stamps.attrs["units"], calendar))
+        return xr.DataArray([float(date.daysinmonth) for date in dates], dims=(time,))
+    except (AttributeError, KeyError, ValueError, OverflowError):
         raise InputError(
-            f"months cannot be weighted: {time.name!r} has no units such as 'days since 1900-01-01'"
+            f"months cannot be weighted: {time!r} is not dates in units such as "
+            "'days since 1900-01-01'"
         ) from None
-    lengths = [float(date.daysinmonth) for date in np.atleast_1d(dates)]
-    return xr.DataArray(lengths, dims=time.dims)
 
 
 def _checked(
@@ -198,15 +198,22 @@ def _checked(
             f"latitudes reach from {latitude[0]:g} to {latitude[-1]:g} only: a target must come "
             f"within {LARGEST_POLAR_GAP:g}° of both poles"
         )
-    missing = ~np.isfinite(temperature)
-    if missing.any():
-        raise InputError(f"every value is missing at latitude {latitude[missing][0]:g}")
+    check_temperatures(latitude, temperature)
+    return ZonalMean(latitude, temperature)
+
+
+def check_temperatures(
+    latitude: Float[np.ndarray, " lat"], temperature: Float[np.ndarray, " lat"]
+) -> None:
+    """Refuse what no surface temperature in °C can be."""
+    if np.isnan(temperature).any():
+        first = latitude[np.isnan(temperature)][0]
+        raise InputError(f"every value is missing at latitude {first:g}")
     if temperature.min() < -150 or temperature.max() > 100:
         raise InputError(
             f"temperatures from {temperature.min():g} to {temperature.max():g} °C: "
-            "are the units of the file right?"
+            "are they in °C, or their units said rightly?"
         )
-    return ZonalMean(latitude, temperature)
 
 
 def _listed(names: object) -> str:

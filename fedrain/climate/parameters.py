@@ -7,6 +7,7 @@ Physical bounds stand here and nowhere else.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import ArrayLike, Float
@@ -75,7 +76,7 @@ class ParameterTable:
         static: Mapping[str, float] | None = None,
     ) -> "ParameterTable":
         """The same table with other bounds or other static values, in physical units."""
-        bounds, static = dict(bounds or {}), dict(static or {})
+        bounds, static = _mapping("bounds", bounds), _mapping("static", static)
         for symbol in (*bounds, *static):
             self[symbol]  # refuses an unknown one
         rows = []
@@ -116,16 +117,22 @@ class ParameterTable:
         return np.repeat([row.default / row.action_unit for row in self.rows], repeats)
 
 
+def _mapping(name: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping | None):
+        raise InputError(f"{name} are given by symbol, as {{'A': …}}")
+    return dict(value or {})
+
+
 def _number(symbol: str, value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise InputError(f"{symbol}: {value!r} is not a number") from None
+        raise InputError(f"{symbol}: a {type(value).__name__} is not a number") from None
 
 
 def _pair(symbol: str, pair: object) -> tuple[float, float]:
     if not isinstance(pair, tuple | list | np.ndarray) or len(pair) != 2:
-        raise InputError(f"{symbol}: bounds are a pair (low, high), not {pair!r}")
+        raise InputError(f"{symbol}: bounds are a pair (low, high)")
     return _number(symbol, pair[0]), _number(symbol, pair[1])
 
 

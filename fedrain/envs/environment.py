@@ -8,15 +8,17 @@ the mean of the agents' proposals. No state is terminal; episodes are truncated.
 All arrays have a leading agent (or climate) axis; compile and map the functions as you like.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from fedrain.climate import ClimateModel
+from fedrain.climate.grid import frozen
 from fedrain.errors import InputError
 
 OBSERVATION_BOUND = 90.0  # °C, either side of zero
@@ -56,13 +58,16 @@ class Environment:
     only_region: int | None = None
 
     def __post_init__(self) -> None:
+        _check_model(self.model)
         latitudes = self.model.grid.latitudes
-        if not _is_whole(self.agents) or self.agents < 1 or latitudes % self.agents:
+        if len(self.target) != latitudes:
+            raise InputError(f"a target of {len(self.target)} for {latitudes} latitudes")
+        if not is_whole(self.agents) or self.agents < 1 or latitudes % self.agents:
             raise InputError(
                 f"{self.agents!r} agents do not divide {latitudes} latitudes: "
                 f"use one of {', '.join(map(str, divisors(latitudes)))}"
             )
-        if not _is_whole(self.episode_length) or self.episode_length < 1:
+        if not is_whole(self.episode_length) or self.episode_length < 1:
             raise InputError(
                 f"episode length must be a whole number from 1, not {self.episode_length!r}"
             )
@@ -74,7 +79,7 @@ class Environment:
                 f"not {self.start_temperature!r}"
             )
         if self.only_region is not None and (
-            not _is_whole(self.only_region) or not 0 <= self.only_region < self.agents
+            not is_whole(self.only_region) or not 0 <= self.only_region < self.agents
         ):
             raise InputError(
                 f"region must be a whole number from 0 to {self.agents - 1}, "
@@ -111,7 +116,8 @@ class Environment:
     @cached_property
     def action_bounds(self) -> tuple[Float[np.ndarray, " action"], Float[np.ndarray, " action"]]:
         """Lowest and highest action of one agent."""
-        return self.model.table.action_bounds(self.latitudes_set)
+        low, high = self.model.table.action_bounds(self.latitudes_set)
+        return frozen(low), frozen(high)
 
     @property
     def action_size(self) -> int:
@@ -121,7 +127,7 @@ class Environment:
     @cached_property
     def static_action(self) -> Float[np.ndarray, " action"]:
         """The action of one agent that sets the static values."""
-        return self.model.table.static_action(self.latitudes_set)
+        return frozen(self.model.table.static_action(self.latitudes_set))
 
     def reset(
         self, dtype: jnp.dtype | type = jnp.float32
@@ -131,7 +137,7 @@ class Environment:
         state = State(jnp.full(shape, self.start_temperature, dtype), jnp.zeros((), jnp.int32))
         return state, self.observe(state)
 
-    def step(self, state: State, action: Float[Array, "agent action"]) -> Transition:
+    def step(self, state: State, action: ArrayLike) -> Transition:
         """Clip the actions to their bounds, advance every climate by one step, and reward."""
         temperature = self.model.step(state.temperature, self.parameters(action))
         after = State(temperature, state.time + 1)
@@ -143,18 +149,25 @@ class Environment:
             after.time >= self.episode_length,
         )
 
-    def parameters(self, action: Float[Array, "agent action"]) -> dict[str, Float[Array, "..."]]:
+    def parameters(self, action: ArrayLike) -> dict[str, Float[Array, "..."]]:
         """The model's parameters, a row for each climate, that the agents' actions set."""
-        low, high = (jnp.asarray(bound, action.dtype) for bound in self.action_bounds)
-        action = jnp.clip(action, low, high)
+        values = jnp.asarray(action)
+        expected = (len(self.regions), self.action_size)
+        if values.shape != expected or not jnp.issubdtype(values.dtype, jnp.floating):
+            raise InputError(
+                f"actions are floating-point numbers of shape {expected}, "
+                f"not {values.dtype} of shape {values.shape}"
+            )
+        low, high = (jnp.asarray(bound, values.dtype) for bound in self.action_bounds)
+        clipped = jnp.clip(values, low, high)
         slices = self.model.table.action_slices(self.latitudes_set)
-        values = {}
+        parameters = {}
         for row in self.model.table:
-            value = action[:, slices[row.symbol]] * row.action_unit
+            value = clipped[:, slices[row.symbol]] * row.action_unit
             if self.shared_climate:
                 value = value.reshape(1, -1) if row.per_latitude else value.mean(0, keepdims=True)
-            values[row.symbol] = value if row.per_latitude else value[:, 0]
-        return values
+            parameters[row.symbol] = value if row.per_latitude else value[:, 0]
+        return parameters
 
     def observe(self, state: State) -> Float[Array, "agent obs"]:
         """What each agent sees, kept within the bounds of the observation."""
@@ -190,9 +203,21 @@ def divisors(number: int) -> list[int]:
     return [d for d in range(1, number + 1) if number % d == 0]
 
 
-def _is_whole(value: object) -> bool:
+def _check_model(model: object) -> None:
+    if isinstance(model, type) or not isinstance(model, ClimateModel):
+        raise InputError("a model is an object with grid, table and step (fedrain.climate)")
+    try:
+        hash(model)
+    except TypeError:
+        raise InputError("a model must be hashable: make it a frozen dataclass") from None
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, and not a truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return math.isfinite(value)

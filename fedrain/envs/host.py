@@ -14,7 +14,6 @@ import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Array, Float, UInt8
 
-from fedrain.climate import ClimlabModel
 from fedrain.envs.environment import OBSERVATION_BOUND, Environment, State, Transition
 from fedrain.envs.render import RENDER_MODES, Renderer
 from fedrain.errors import InputError
@@ -53,21 +52,17 @@ class Host:
         self.environment = environment
         self.render_mode = render_mode
         self._renderer = None if render_mode is None else Renderer(environment, render_mode)
-        # climlab computes in float64, and what it gives is kept in it.
-        self.dtype = "float64" if isinstance(environment.model, ClimlabModel) else "float32"
+        # A model that computes on the host in float64, as climlab does, keeps its state in it.
+        self.dtype = str(getattr(environment.model, "dtype", "float32"))
         self._functions = compiled(environment, batch, self.dtype)
-        leading = () if batch is None else (batch,)
-        self._action_shape = (*leading, len(environment.regions), environment.action_size)
         self._state: State | None = None
         self.time = 0
 
-    @property
     def observation_space(self) -> Box:
         """The space of one agent's observation, in °C."""
         size = self.environment.observation_size
         return Box(-OBSERVATION_BOUND, OBSERVATION_BOUND, (size,), np.float32)
 
-    @property
     def action_space(self) -> Box:
         """The space of one agent's action, in action units."""
         low, high = self.environment.action_bounds
@@ -81,30 +76,28 @@ class Host:
         return np.array(observation, np.float32)
 
     def step(
-        self, action: object
+        self, action: Float[np.ndarray, "*batch agent action"]
     ) -> tuple[Float[np.ndarray, "*batch agent obs"], Float[np.ndarray, "*batch agent"], bool]:
         """Observation, reward and whether the episode ends, after one step."""
         if self._state is None:
             raise InputError("reset the environment before its first step")
-        values = self.checked(action).astype(self.dtype)
         with self._precision():
-            transition = self._functions.step(self._state, values)
+            transition = self._functions.step(self._state, action.astype(self.dtype))
         self._state = transition.state
         self.time += 1  # counted here too: fetching it would cost as much as the step itself
         observation, reward = jax.device_get((transition.observation, transition.reward))
         ends = self.time >= self.environment.episode_length
         return np.array(observation, np.float32), reward, ends
 
-    def checked(self, action: object) -> Float[np.ndarray, "*batch agent action"]:
+    def checked(self, action: object, *leading: int) -> Float[np.ndarray, "*batch action"]:
         """An action that has the right shape and no NaN; otherwise an InputError."""
+        shape = (*leading, self.environment.action_size)
         try:
             array = np.asarray(action, dtype=float)
         except (TypeError, ValueError):
             raise InputError("an action must be an array of numbers") from None
-        if array.shape != self._action_shape:
-            raise InputError(
-                f"actions have shape {array.shape}, but the environment takes {self._action_shape}"
-            )
+        if array.shape != shape:
+            raise InputError(f"an action has shape {array.shape}, but {shape} is asked for")
         if np.isnan(array).any():
             raise InputError("an action is NaN")
         return array

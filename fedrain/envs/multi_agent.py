@@ -1,5 +1,6 @@
 """ebm-v3 as a PettingZoo ParallelEnv."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,8 +71,9 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         self.render_mode = render_mode
         self.possible_agents = [f"region_{i}" for i in environment.regions]
         self.agents: list[str] = []
-        self.observation_spaces = dict.fromkeys(self.possible_agents, self.host.observation_space)
-        self.action_spaces = dict.fromkeys(self.possible_agents, self.host.action_space)
+        # A space for each agent, so that each has a random generator of its own.
+        self.observation_spaces = {a: self.host.observation_space() for a in self.possible_agents}
+        self.action_spaces = {a: self.host.action_space() for a in self.possible_agents}
 
     def observation_space(self, agent: str) -> Box:
         """The space of one agent's observation."""
@@ -92,20 +94,18 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         return dict(zip(self.agents, observation, strict=True)), self._infos()
 
     def step(
-        self, actions: dict[str, np.ndarray]
+        self, actions: Any
     ) -> tuple[dict[str, np.ndarray], dict[str, float], dict[str, bool], dict[str, bool], Infos]:
         """Set every agent's parameters and advance the climate by one time step."""
         agents = self.agents
-        if set(actions) != set(agents):
-            odd = sorted(set(agents) ^ set(actions))[0]
-            what = "has no action" if odd in agents else "is not an agent of this episode"
-            raise InputError(f"{odd} {what}")
         if not agents:
             raise InputError("the episode has ended: reset the environment")
-        try:
-            together = np.stack([np.asarray(actions[agent]) for agent in agents])
-        except ValueError:
-            raise InputError("all actions must have the same shape") from None
+        if not isinstance(actions, Mapping):
+            raise InputError("actions are given by agent, as {'region_0': …}")
+        for odd in sorted(set(agents) ^ set(actions), key=str):
+            what = "has no action" if odd in agents else "is not an agent of this episode"
+            raise InputError(f"{odd} {what}")
+        together = np.stack([self.host.checked(actions[agent]) for agent in agents])
         observation, reward, truncated = self.host.step(together)
         self.host.show()
         infos = self._infos()

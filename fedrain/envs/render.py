@@ -63,7 +63,9 @@ class Renderer:
     def _window() -> Figure:
         from matplotlib import pyplot
 
-        figure = pyplot.figure("FedRAIN")
+        figure = pyplot.figure()
+        if figure.canvas.manager is not None:
+            figure.canvas.manager.set_window_title("FedRAIN")
         if figure.canvas.required_interactive_framework is None:
             _log.warning("there is no screen to draw on; render_mode='rgb_array' needs none")
         else:

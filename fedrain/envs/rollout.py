@@ -22,13 +22,17 @@ class Rollout(NamedTuple):
 
 
 @partial(jax.jit, static_argnames="environment")
-def rollout(environment: Environment, actions: Float[Array, "step agent action"]) -> Rollout:
-    """One episode from the start, in the dtype of the actions; differentiable in them."""
+def rollout(environment: Environment, actions: Array) -> Rollout:
+    """One episode from the start, in the dtype of the actions; differentiable in them.
+
+    Actions have the shape (step, agent, action).
+    """
 
     def advance(state: State, action: Float[Array, "agent action"]) -> tuple[State, Transition]:
         transition = environment.step(state, action)
         return transition.state, transition
 
+    environment.parameters(actions[0])  # refuses what are not its actions
     start, _ = environment.reset(actions.dtype)
     _, transitions = jax.lax.scan(advance, start, actions)
     return Rollout(transitions.state.temperature, transitions.reward)

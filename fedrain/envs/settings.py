@@ -77,6 +77,8 @@ def make(
     setting = SETTINGS[name]
     if not setting.multi_agent and agents not in (None, 1):
         raise InputError(f"{name} has one agent, not {agents}; ebm-v2 and ebm-v3 have several")
+    if not setting.multi_agent and region is not None:
+        raise InputError(f"{name} has no regions; ebm-v2 has")
     if model is None:
         model = _energy_balance(latitudes, bounds, static, backend)
     elif (latitudes, bounds, static, backend) != (96, None, None, "jax"):

@@ -5,11 +5,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
+from gymnasium.utils import RecordConstructorArgs
 from jaxtyping import Float, UInt8
 
 from fedrain.envs.host import Host
 from fedrain.envs.render import RENDER_MODES
 from fedrain.envs.settings import make
+from fedrain.errors import InputError
 
 Observation = Float[np.ndarray, " obs"]
 
@@ -26,8 +28,8 @@ class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
     def __init__(self, host: Host) -> None:
         self.host = host
         self.render_mode = host.render_mode
-        self.observation_space = host.observation_space
-        self.physical_action_space = host.action_space
+        self.observation_space = host.observation_space()
+        self.physical_action_space = host.action_space()
         self.action_space = Box(-1.0, 1.0, self.physical_action_space.shape, np.float32)
 
     def reset(
@@ -42,8 +44,14 @@ class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
     def step(self, action: np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Set the parameters and advance the climate by one time step."""
         low, high = self.host.environment.action_bounds
-        scaled = self.host.checked(np.asarray(action)[None])
-        observation, reward, truncated = self.host.step(low + (scaled + 1) / 2 * (high - low))
+        scaled = self.host.checked(action)
+        if np.abs(scaled).max() > 1:
+            raise InputError(
+                "actions of the raw environment are within [-1, 1]; "
+                "those of gymnasium.make are in physical units"
+            )
+        physical = low + (scaled + 1) / 2 * (high - low)
+        observation, reward, truncated = self.host.step(physical[None])
         self.host.show()
         info = {"step": self.host.time}
         return observation[0], float(reward[0]), False, truncated, info
@@ -57,11 +65,14 @@ class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
         self.host.close()
 
 
-class PhysicalActions(gymnasium.ActionWrapper[np.ndarray, np.ndarray, np.ndarray]):
-    """Take actions as the parameters are, in the units of the parameter table."""
+class PhysicalActions(
+    gymnasium.ActionWrapper[np.ndarray, np.ndarray, np.ndarray], RecordConstructorArgs
+):
+    """Take actions in the units of the parameter table, and clip them to its bounds."""
 
     def __init__(self, env: gymnasium.Env[np.ndarray, np.ndarray]) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self)
+        gymnasium.ActionWrapper.__init__(self, env)
         raw = env.unwrapped
         assert isinstance(raw, _SingleAgent)
         self.host = raw.host
@@ -70,8 +81,8 @@ class PhysicalActions(gymnasium.ActionWrapper[np.ndarray, np.ndarray, np.ndarray
     def action(self, action: np.ndarray) -> Float[np.ndarray, " action"]:
         """The same action scaled to [−1, 1]."""
         low, high = self.host.environment.action_bounds
-        checked = self.host.checked(np.asarray(action)[None])[0]
-        return (checked - low) / (high - low) * 2 - 1
+        scaled = (self.host.checked(action) - low) / (high - low) * 2 - 1
+        return np.clip(scaled, -1, 1)
 
 
 class EnergyBalanceV1(_SingleAgent):

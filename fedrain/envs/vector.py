@@ -7,6 +7,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from jaxtyping import Bool, Float
 
+from fedrain.envs.environment import is_whole
 from fedrain.envs.host import Host
 from fedrain.envs.settings import make
 from fedrain.errors import InputError
@@ -27,8 +28,8 @@ class EnergyBalanceVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def __init__(self, host: Host, num_envs: int) -> None:
         self.host = host
         self.num_envs = num_envs
-        self.single_observation_space = host.observation_space
-        self.single_action_space = host.action_space
+        self.single_observation_space = host.observation_space()
+        self.single_action_space = host.action_space()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._ended = False
@@ -58,20 +59,21 @@ class EnergyBalanceVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if self._ended:
             observation, _ = self.reset()
             return observation, np.zeros(self.num_envs), never, never.copy(), {}
-        observation, reward, self._ended = self.host.step(np.asarray(actions)[:, None])
+        checked = self.host.checked(actions, self.num_envs)
+        observation, reward, self._ended = self.host.step(checked[:, None])
         truncated = np.full(self.num_envs, self._ended)
         return observation[:, 0], reward[:, 0].astype(float), never, truncated, {}
 
 
-def vector_env(name: str, num_envs: int, *, region: int = 0, **options: Any) -> EnergyBalanceVector:
+def vector_env(name: str, num_envs: int, **options: Any) -> EnergyBalanceVector:
     """``num_envs`` copies of ``ebm-v1``, or of the agent of one region of ``ebm-v2``.
 
-    ``options`` are those of :func:`fedrain.envs.make`.
+    ``options`` are those of :func:`fedrain.envs.make`; the region is 0 unless it is given.
     """
-    if name == "ebm-v2":
-        options["region"] = region
-    elif name != "ebm-v1":
+    if name not in ("ebm-v1", "ebm-v2"):
         raise InputError(f"{name!r} has no vector form: use ebm-v1 or ebm-v2")
-    if num_envs < 1:
+    if name == "ebm-v2":
+        options.setdefault("region", 0)
+    if not is_whole(num_envs) or num_envs < 1:
         raise InputError(f"num_envs must be a whole number from 1, not {num_envs!r}")
     return EnergyBalanceVector(Host(make(name, **options), batch=num_envs), num_envs)

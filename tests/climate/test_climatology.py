@@ -35,6 +35,17 @@ def test_interpolation_meets_the_data():
     np.testing.assert_allclose(interpolate(zonal, grid), zonal.temperature, atol=1e-12)
 
 
+def test_the_built_in_target_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        ncep_zonal_mean().temperature[:] = 0
+
+
+def test_a_zonal_mean_is_a_target():
+    np.testing.assert_array_equal(
+        target_profile(ncep_zonal_mean(), Grid(96)), target_profile(None, Grid(96))
+    )
+
+
 def test_profile_of_ones_own():
     own = np.linspace(-20, 30, 12)
     np.testing.assert_array_equal(target_profile(own, Grid(12)), own)
@@ -45,7 +56,8 @@ def test_profile_of_ones_own():
     ("target", "message"),
     [
         ([1.0, 2.0], "shape"),
-        ([float("nan")] + [0.0] * 11, "not a finite number at -82.5°N"),
+        ([288.0] * 12, "are they in °C"),
+        ([float("nan")] + [0.0] * 11, "missing at latitude -82.5"),
     ],
 )
 def test_bad_profiles(target, message):

@@ -68,6 +68,16 @@ def test_runs_inside_compiled_and_mapped_code(x64):
         np.testing.assert_allclose(step(state, parameters), expected, atol=1e-9)
 
 
+def test_parameters_of_one_batch_axis_serve_another(x64):
+    """Mapped over the outer axis, with parameters that the inner one shares."""
+    model = EnergyBalanceModel(grid=Grid(12))
+    parameters = random_parameters(np.random.default_rng(0), model, 4)
+    state = jnp.full((4, 3, 12), 20.0)
+    expected = jax.vmap(model.step)(state, parameters)
+    after = jax.vmap(ClimlabModel(model).step)(state, parameters)
+    np.testing.assert_allclose(after, expected, atol=1e-9)
+
+
 def test_importing_climlab_is_silent():
     code = "from fedrain.climate import ClimlabModel; ClimlabModel().insolation"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -41,6 +41,15 @@ def test_fluxes_agree_with_climlab(x64):
     np.testing.assert_allclose(after.heat_transport, transport, atol=1e-9)
 
 
+def test_either_model_has_the_same_diagnostics():
+    model = EnergyBalanceModel()
+    state = np.linspace(-20.0, 30.0, 96)
+    static = model.table.static(96)
+    xr.testing.assert_identical(
+        diagnostics(ClimlabModel(model), state, static), diagnostics(model, state, static)
+    )
+
+
 def test_global_mean_follows_from_global_balance(x64):
     model = EnergyBalanceModel()
     data = diagnostics(model, *steady_state(model))

@@ -23,7 +23,7 @@ def test_curves_show_profile_and_error():
     assert low < -82.5 < 82.5 < high
 
 
-@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg", "PNG"])
 def test_saved_whole(tmp_path, suffix):
     figure().save(tmp_path / "new" / f"profile.{suffix}")
     assert [p.name for p in (tmp_path / "new").iterdir()] == [f"profile.{suffix}"]
@@ -32,7 +32,7 @@ def test_saved_whole(tmp_path, suffix):
 
 def test_unknown_format(tmp_path):
     with pytest.raises(InputError, match="ends in one of"):
-        figure().save(tmp_path / "profile.docx")
+        figure().save(tmp_path / "profile.pgf")
 
 
 def test_a_failed_write_leaves_the_old_picture(tmp_path, monkeypatch):

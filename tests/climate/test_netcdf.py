@@ -73,11 +73,14 @@ def assert_is_ncep(zonal):
         dataset().mean("time", keep_attrs=True).mean("lon", keep_attrs=True),
         dataset().expand_dims("height"),
         dataset().assign(elevation=("lat", np.zeros(94))),
+        dataset().drop_vars("lon"),
+        dataset().drop_vars("time"),
     ],
     ids=[
         "plain", "other names", "capitals", "kelvin", "kelvin unsaid", "celsius unsaid",
         "standard name", "CF units", "CF axis", "north to south", "axes turned", "zonal mean",
         "annual zonal mean", "single level", "other variables",
+        "longitudes unsaid", "months unsaid",
     ],
 )  # fmt: skip
 def test_usual_files(tmp_path, data):
@@ -135,7 +138,7 @@ def all_missing_at_a_latitude():
         (dataset().drop_vars("lat"), "'lat' has no coordinate values"),
         (all_missing_at_a_latitude(), "every value is missing at latitude -75.2"),
         (dataset(units="W m-2"), "'W m-2', neither K nor °C"),
-        (dataset(data=monthly_field(kelvin=True)), "are the units of the file right"),
+        (dataset(data=monthly_field(kelvin=True)), "units said rightly"),
         (xr.concat([dataset(), dataset()], "level"), "a dimension 'level' of 2"),
         (dataset().sel(lat=slice(-60, 60)), "within 10° of both poles"),
         (dataset().assign_coords(lat=np.linspace(-900, 900, 94)), "from -90 to 90"),
@@ -150,8 +153,31 @@ def test_unreadable_files(tmp_path, data, message):
     assert "\n" not in str(caught.value)
 
 
-def test_months_without_units_cannot_be_weighted(tmp_path):
-    data = dataset().assign_coords(time=np.arange(12.0))
+@pytest.mark.parametrize(
+    "unit", ["K", "kelvin", "Kelvins", "degK", "deg_K", "degrees K", "°K", "degree_kelvin"]
+)
+def test_spellings_of_kelvin(tmp_path, unit):
+    data = dataset(data=monthly_field(kelvin=True), units=unit)
+    assert_is_ncep(read_zonal_mean(write(tmp_path, data)))
+
+
+@pytest.mark.parametrize(
+    "unit", ["C", "degC", "deg_C", "degreesC", "degrees Celsius", "celsius", "°C", "℃"]
+)
+def test_spellings_of_celsius(tmp_path, unit):
+    assert_is_ncep(read_zonal_mean(write(tmp_path, dataset(units=unit))))
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        ("time", np.arange(12.0)),
+        ("time", [np.nan, *range(1, 12)], {"units": "days since 2001-01-01"}),
+    ],
+    ids=["no units", "no number"],
+)
+def test_months_without_dates_cannot_be_weighted(tmp_path, time):
+    data = dataset().assign_coords(time=time)
     with pytest.raises(InputError, match="months cannot be weighted"):
         read_zonal_mean(write(tmp_path, data), weight_months=True)
 

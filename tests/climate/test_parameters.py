@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrain.climate import ENERGY_BALANCE_PARAMETERS as TABLE
+from fedrain.climate.parameters import _mapping
 from fedrain.errors import InputError
 
 
@@ -31,6 +32,11 @@ def test_static_action_is_the_static_values():
     for row in TABLE:
         piece = action[TABLE.action_slices(4)[row.symbol]] * row.action_unit
         np.testing.assert_allclose(piece, values[row.symbol])
+
+
+def test_symbols_are_needed():
+    with pytest.raises(InputError, match="by symbol"):
+        _mapping("bounds", [0, 1])
 
 
 def test_replace_changes_only_what_it_names():

@@ -127,11 +127,10 @@ def test_observations_stay_within_their_bounds(extreme):
     action = jnp.asarray(env.action_bounds[extreme], jnp.float32)[None]
     step = jax.jit(env.step)
     state, _ = env.reset()
-    coldest, warmest = 0.0, 0.0
+    coldest = 0.0
     for _ in range(200):
         state, seen, _, _ = step(state, action)
         coldest = min(coldest, float(state.temperature.min()))
-        warmest = max(warmest, float(state.temperature.max()))
         assert np.abs(seen).max() <= 90
     if extreme == 1:
         assert coldest < -90  # the bound does bind
@@ -224,6 +223,38 @@ def test_a_model_of_ones_own():
         make("ebm-v3", agents=4, model=own, latitudes=24)
 
 
+def test_a_model_must_be_hashable():
+    class Melting(EnergyBalanceModel):
+        __hash__ = None
+
+    with pytest.raises(InputError, match="frozen dataclass"):
+        make("ebm-v1", model=Melting())
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+@pytest.mark.parametrize("use", ["step", "rollout"])
+def test_actions_of_another_shape_or_kind(name, use):
+    env = make(name, agents=1 if name == "ebm-v1" else 6)
+    agents, size = env.agents, env.action_size
+    wrong = [jnp.zeros((agents, 1)), jnp.zeros((agents + 1, size)), jnp.zeros((agents, size), int)]
+    state, _ = env.reset()
+    for action in wrong:
+        with pytest.raises(InputError, match="floating-point numbers of shape"):
+            env.step(state, action) if use == "step" else rollout(env, action[None])
+
+
+def test_numpy_actions_are_taken():
+    env = make("ebm-v1")
+    assert env.step(env.reset()[0], env.static_action[None]).reward.dtype == jnp.float32
+
+
+def test_what_is_shared_cannot_be_changed():
+    env = make("ebm-v1")
+    for array in (env.action_bounds[0], env.model.grid.weights, env.model.insolation):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+
+
 def test_backend_climlab():
     assert isinstance(make("ebm-v1", backend="climlab").model, ClimlabModel)
 
@@ -245,6 +276,8 @@ def test_backend_climlab():
         ("ebm-v1", {"episode_length": 0}, "episode length"),
         ("ebm-v1", {"latitudes": 1}, "at least 2 latitudes"),
         ("ebm-v1", {"target": [0.0] * 95}, "95"),
+        ("ebm-v1", {"target": [288.0] * 96}, "are they in °C"),
+        ("ebm-v1", {"region": 1}, "ebm-v1 has no regions"),
         ("ebm-v1", {"target": "none.nc"}, "no such file"),
         ("ebm-v1", {"backend": "fortran"}, "no backend 'fortran': use one of jax, climlab"),
     ],

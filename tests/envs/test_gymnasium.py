@@ -36,6 +36,15 @@ def test_gymnasium_finds_nothing_to_warn_of(name, options):
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
+def test_can_be_made_again_from_its_spec(name, options):
+    env = gymnasium.make(name, **options)
+    text = gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json())
+    for again in (gymnasium.make(env.spec), gymnasium.make(text)):
+        assert again.action_space == env.action_space
+        assert again.unwrapped.host.environment == env.unwrapped.host.environment
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
 def test_actions_are_physical_and_within_the_bounds_of_the_table(name, options):
     env = gymnasium.make(name, **options)
     setting = make("ebm-v1" if name == V1 else "ebm-v2", **options)
@@ -83,6 +92,22 @@ def test_raw_actions_are_scaled():
     np.testing.assert_allclose(there[0], back[0], atol=1e-4)
 
 
+def test_raw_actions_in_physical_units_are_refused():
+    raw = gymnasium.make(V1).unwrapped
+    raw.reset()
+    with pytest.raises(InputError, match=r"within \[-1, 1\]"):
+        raw.step(make("ebm-v1").static_action)
+
+
+def test_actions_beyond_the_bounds_are_clipped():
+    env = gymnasium.make(V1)
+    seen = []
+    for action in (env.action_space.high, env.action_space.high + 7):
+        env.reset()
+        seen.append(env.step(action)[0])
+    np.testing.assert_array_equal(*seen)
+
+
 def test_static_action_gives_the_static_return():
     env = gymnasium.make(V1)
     _, rewards = play(env, [make("ebm-v1").static_action] * 200)
@@ -93,7 +118,7 @@ def test_static_action_gives_the_static_return():
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (np.zeros(194), r"shape \(1, 194\)"),
+        (np.zeros(194), r"shape \(194,\), but \(195,\) is asked for"),
         (np.zeros((195, 1)), "shape"),
         (np.full(195, np.nan), "NaN"),
         (np.array(["warm"] * 195), "array of numbers"),
@@ -164,7 +189,23 @@ def test_gymnasium_can_vectorise_too():
     assert batch.step(batch.action_space.sample())[0].shape == (2, 12)
 
 
-@pytest.mark.parametrize(("name", "number"), [("ebm-v3", 4), ("ebm-v1", 0)])
-def test_bad_vectors(name, number):
+@pytest.mark.parametrize(
+    ("name", "number", "options", "message"),
+    [
+        ("ebm-v3", 4, {}, "no vector form"),
+        ("ebm-v1", 0, {}, "num_envs"),
+        ("ebm-v1", True, {}, "num_envs"),
+        ("ebm-v1", 4, {"region": 2}, "no regions"),
+    ],
+)
+def test_bad_vectors(name, number, options, message):
+    with pytest.raises(InputError, match=message):
+        vector_env(name, number, **options)
+
+
+@pytest.mark.parametrize("actions", [1.0, np.zeros((3, 194)), np.full((3, 195), np.nan)])
+def test_bad_vector_actions(actions):
+    batch = vector_env("ebm-v1", 3)
+    batch.reset()
     with pytest.raises(InputError):
-        vector_env(name, number)
+        batch.step(np.asarray(actions))

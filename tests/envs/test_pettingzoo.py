@@ -49,8 +49,8 @@ def test_gives_what_the_core_gives():
     [
         (lambda a: a.pop("region_1"), "region_1 has no action"),
         (lambda a: a.update(region_9=a["region_0"]), "region_9 is not an agent"),
-        (lambda a: a.update(region_0=np.zeros(3)), "same shape"),
-        (lambda a: a.update({k: np.zeros(3) for k in a}), "shape"),
+        (lambda a: a.update(region_0=np.zeros(3)), r"shape \(3,\), but \(99,\)"),
+        (lambda a: a.update({3: a["region_0"]}), "3 is not an agent"),
         (lambda a: a["region_0"].fill(np.nan), "NaN"),
     ],
 )
@@ -62,6 +62,21 @@ def test_bad_actions(change, message):
     with pytest.raises(InputError, match=message):
         env.step(actions)
     assert env.agents == ["region_0", "region_1"]
+
+
+def test_actions_that_are_no_mapping():
+    env = parallel_env(agents=2)
+    env.reset()
+    with pytest.raises(InputError, match="given by agent"):
+        env.step(np.zeros((2, 99)))
+
+
+def test_each_agent_has_a_random_generator_of_its_own():
+    env = parallel_env(agents=2)
+    for agent in env.possible_agents:
+        env.action_space(agent).seed(5)
+    samples = [env.action_space(agent).sample() for agent in env.possible_agents]
+    np.testing.assert_array_equal(*samples)
 
 
 def test_step_after_the_end():

@@ -46,10 +46,32 @@ def test_a_screen_is_not_needed(caplog):
     env = gymnasium.make(V1, render_mode="human")
     env.reset()
     env.step(env.action_space.sample())
+    assert "no screen" in caplog.text  # drawn without being asked, as Gymnasium wants it
+    assert "Step 1 of 200" in env.unwrapped.host._renderer.picture.profile_axes.get_title()
     assert env.render() is None
-    assert "no screen" in caplog.text
     env.close()
     env.close()
+
+
+def test_environments_have_windows_of_their_own():
+    envs = [gymnasium.make(V1, render_mode="human") for _ in range(2)]
+    for env in envs:
+        env.reset()
+    first, second = (env.unwrapped.host._renderer.picture.figure for env in envs)
+    assert first is not second
+    assert len(first.axes) == 2
+    for env in envs:
+        env.close()
+
+
+def test_the_agents_region_is_shaded():
+    shaded, plain = (
+        Renderer(make("ebm-v2", agents=6, region=region), "rgb_array").picture
+        for region in (4, None)
+    )
+    (band,) = shaded.profile_axes.patches
+    assert (band.get_x(), band.get_width()) == (30, 30)
+    assert not plain.profile_axes.patches
 
 
 def test_unknown_mode():
