@@ -8,9 +8,9 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: run test test-slow test-lowest lint types docs bench clean
 
-## The main job: integrate the static model against the target, print its skill, save the picture.
+## The main job: train the six federated agents of ebm-v3; ends with the skill table and pictures.
 run: $(VENV)/.installed
-	$(BIN)/fedrain baseline static --figure runs/static.png
+	$(BIN)/fedrain train --resume
 
 ## Style, types and the test suite.
 test: lint types

@@ -1,7 +1,9 @@
 """FedRAIN: climate models that learn their own parameters by federated reinforcement learning.
 
 ``import fedrain`` registers the Gymnasium environments. The rooms are imported on first use:
-:mod:`fedrain.climate`, :mod:`fedrain.envs` and :mod:`fedrain.baselines`.
+:mod:`fedrain.climate`, :mod:`fedrain.envs`, :mod:`fedrain.baselines`, :mod:`fedrain.agents`,
+:mod:`fedrain.federation` and :mod:`fedrain.experiment`. ``fedrain.train`` and ``fedrain.load`` are
+those of the last.
 """
 
 import importlib
@@ -11,15 +13,31 @@ from fedrain.errors import InputError, MissingExtraError
 from fedrain.registration import register_environments
 
 if TYPE_CHECKING:
-    from fedrain import baselines, climate, envs
+    from fedrain import agents, baselines, climate, envs, experiment, federation
+    from fedrain.experiment import configure, load, train
 
 __version__ = "0.1.0"
-__all__ = ["InputError", "MissingExtraError", "__version__", "baselines", "climate", "envs"]
+__all__ = [
+    "InputError",
+    "MissingExtraError",
+    "__version__",
+    "agents",
+    "baselines",
+    "climate",
+    "configure",
+    "envs",
+    "experiment",
+    "federation",
+    "load",
+    "train",
+]
 
 register_environments()
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("baselines", "climate", "envs"):
+    if name in ("agents", "baselines", "climate", "envs", "experiment", "federation"):
         return importlib.import_module(f"fedrain.{name}")
+    if name in ("configure", "load", "train"):
+        return getattr(importlib.import_module("fedrain.experiment"), name)
     raise AttributeError(f"module 'fedrain' has no attribute {name!r}")

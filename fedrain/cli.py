@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from fedrain import __version__
@@ -51,6 +52,31 @@ def _parser() -> argparse.ArgumentParser:
     envs.add_argument("--json", action="store_true", help="one JSON object on standard output")
     envs.set_defaults(command=_envs)
 
+    train = commands.add_parser("train", help="train one experiment")
+    train.add_argument("--env", default="ebm-v3", help="ebm-v1, ebm-v2 or ebm-v3 (default)")
+    train.add_argument("--agents", type=int, help="number of agents (6; ebm-v1: 1)")
+    train.add_argument(
+        "--sync-every",
+        type=int,
+        default=5,
+        metavar="K",
+        help="episodes between averages (5); 0: never",
+    )
+    train.add_argument("--algo", default="ddpg", help="ddpg (default), td3 or tqc")
+    train.add_argument("--preset", default="paper", help="name of a preset, or a TOML file")
+    train.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds (1)")
+    train.add_argument("--episodes", type=int, default=100, metavar="N", help="episodes (100)")
+    train.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
+    train.add_argument("--out", metavar="DIR", help="folder of the run (runs/NAME)")
+    train.add_argument("--resume", action="store_true", help="go on with an interrupted run")
+    train.set_defaults(command=_train)
+
+    evaluate = commands.add_parser("evaluate", help="skill of a trained run")
+    evaluate.add_argument("run", metavar="RUN", help="folder of the run")
+    evaluate.add_argument("--policy", default="local", help="local (default) or global")
+    evaluate.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    evaluate.set_defaults(command=_evaluate)
+
     baseline = commands.add_parser("baseline", help="skill of what needs no agent")
     names = baseline.add_subparsers(required=True, metavar="NAME")
     static = names.add_parser("static", help="the model with its static parameters")
@@ -74,6 +100,40 @@ def _envs(options: argparse.Namespace) -> None:
         print(json.dumps({"environments": environment_rows()}))
     else:
         print(environment_table())
+
+
+def _train(options: argparse.Namespace) -> None:
+    from fedrain.experiment import configure, train
+    from fedrain.experiment.report import skill_report, write_figures
+
+    configuration = configure(
+        env=options.env,
+        agents=options.agents,
+        sync_every=options.sync_every,
+        algo=options.algo,
+        preset=options.preset,
+        seeds=options.seeds,
+        episodes=options.episodes,
+        **({} if options.target is None else {"target": options.target}),
+    )
+    out = Path("runs") / configuration.name if options.out is None else Path(options.out)
+    say(f"{configuration.name}, {len(configuration.seeds)} seed(s), into {out}")
+    run = train(configuration, out, options.resume, say)
+    print(skill_report(run))
+    for path in write_figures(run):
+        say(f"picture: {path}")
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from fedrain.experiment import load
+    from fedrain.experiment.report import skill_report
+
+    run = load(options.run)
+    found = run.summary(options.policy)
+    if options.json:
+        print(json.dumps({"run": run.configuration.name, **found}))
+    else:
+        print(skill_report(run))
 
 
 def _baseline_static(options: argparse.Namespace) -> None:

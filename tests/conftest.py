@@ -1,6 +1,7 @@
 """What tests share."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -8,6 +9,11 @@ import pytest
 from hypothesis import settings
 
 from fedrain.climate import ClimateModel
+
+# What one test has compiled, the others need not compile again.
+_COMPILED = Path(__file__).parent.parent / ".pytest_cache" / "compiled"
+jax.config.update("jax_compilation_cache_dir", str(_COMPILED))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 settings.register_profile("fedrain", deadline=None)  # times say nothing on a shared machine
 settings.load_profile("fedrain")

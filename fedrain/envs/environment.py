@@ -169,6 +169,21 @@ class Environment:
             parameters[row.symbol] = value if row.per_latitude else value[:, 0]
         return parameters
 
+    def own_parameters(self, action: ArrayLike) -> dict[str, Float[Array, "..."]]:
+        """What the agents set, as one set of parameters for the profile that they are judged by.
+
+        Of each latitude its own agent's value; of the others the mean over the climates.
+        """
+        values = self.parameters(action)
+        for row in self.model.table:
+            value = values[row.symbol]
+            if row.per_latitude:
+                state = State(value, jnp.zeros((), jnp.int32))
+                values[row.symbol] = self.own_cells(state).reshape(-1)
+            else:
+                values[row.symbol] = value.mean()
+        return values
+
     def observe(self, state: State) -> Float[Array, "agent obs"]:
         """What each agent sees, kept within the bounds of the observation."""
         if self.local_observation:

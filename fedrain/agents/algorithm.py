@@ -1,0 +1,173 @@
+"""What DDPG, TD3 and TQC share: the state of an agent, and the skeleton of an update.
+
+An algorithm is a frozen dataclass of its hyperparameters with three pure functions: ``init``,
+``act`` (and ``explore``), ``update``. Each file of an algorithm shows its target, its losses, and
+nothing else. Functions speak of one agent; training maps them over agents and seeds, with the
+step counter left out of the map so that a delayed update is a branch that is not taken.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+from fedrain.agents.networks import Network
+from fedrain.agents.replay import Batch
+from fedrain.climate.grid import frozen
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """What an agent sees and sets: sizes, and the bounds of its action."""
+
+    observation_size: int
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def action_size(self) -> int:
+        """Numbers in an action."""
+        return len(self.low)
+
+    @cached_property
+    def bounds(self) -> tuple[Float[np.ndarray, " action"], Float[np.ndarray, " action"]]:
+        """Lowest and highest action."""
+        return frozen(np.array(self.low, np.float32)), frozen(np.array(self.high, np.float32))
+
+    @cached_property
+    def centre(self) -> Float[np.ndarray, " action"]:
+        """Middle of the action's range."""
+        low, high = self.bounds
+        return frozen((high + low) / 2)
+
+    @cached_property
+    def half_range(self) -> Float[np.ndarray, " action"]:
+        """Half the width of the action's range."""
+        low, high = self.bounds
+        return frozen((high - low) / 2)
+
+    def clip(self, action: Float[Array, "*batch action"]) -> Float[Array, "*batch action"]:
+        """Each component to its own bounds."""
+        return jnp.clip(action, *self.bounds)
+
+    def uniform(self, key: Key[Array, ""]) -> Float[Array, " action"]:
+        """A uniformly random action."""
+        low, high = self.bounds
+        return jax.random.uniform(key, low.shape, minval=low, maxval=high)
+
+
+class Agent(NamedTuple):
+    """Everything that one agent learns. What an algorithm does not use is None."""
+
+    actor: Network
+    critic: Network
+    target_actor: Network | None
+    target_critic: Network
+    actor_optimiser: optax.OptState
+    critic_optimiser: optax.OptState
+    log_alpha: Float[Array, "*stack"] | None = None
+    alpha_optimiser: optax.OptState | None = None
+
+
+class Losses(NamedTuple):
+    """What is logged of an update."""
+
+    critic_loss: Float[Array, "*stack"]
+    actor_loss: Float[Array, "*stack"]
+    q: Float[Array, "*stack"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm(ABC):
+    """Hyperparameters that every algorithm has."""
+
+    tau: float
+    batch_size: int
+    width: int
+    policy_frequency: int
+    discount: float = 0.99
+    warmup_steps: int = 1000  # uniform random actions before learning starts
+
+    @abstractmethod
+    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
+        """A new agent. Agents of a federation share the actor's key."""
+
+    @abstractmethod
+    def explore(
+        self, agent: Agent, observation: Float[Array, " obs"], key: Key[Array, ""], spaces: Spaces
+    ) -> Float[Array, " action"]:
+        """An action to learn from."""
+
+    @abstractmethod
+    def act(
+        self, actor: Network, observation: Float[Array, " obs"], key: Key[Array, ""], spaces: Spaces
+    ) -> Float[Array, " action"]:
+        """The action of the learnt policy."""
+
+    @abstractmethod
+    def update_critic(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> tuple[Agent, Losses]:
+        """One gradient step of the critics."""
+
+    @abstractmethod
+    def update_policy(
+        self,
+        agent: Agent,
+        batch: Batch,
+        key: Key[Array, ""],
+        spaces: Spaces,
+    ) -> tuple[Agent, Float[Array, ""]]:
+        """One gradient step of the actor (and of what moves with it), and its loss."""
+
+    def policy_steps(self, step: Int[Array, ""]) -> Int[Array, ""]:
+        """How many policy updates there are at this step."""
+        return jnp.where(step % self.policy_frequency == 0, 1, 0)
+
+    def finish(self, agent: Agent, step: Int[Array, ""]) -> Agent:
+        """What comes after the policy updates."""
+        del step
+        return agent
+
+    def update(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], step: Int[Array, ""], spaces: Spaces
+    ) -> tuple[Agent, Losses]:
+        """One update: critics at every step, the policy when it is due."""
+        critic_key, policy_key = jax.random.split(key)
+        agent, losses = self.update_critic(agent, batch, critic_key, spaces)
+
+        def policy(i: Int[Array, ""], carry: tuple[Agent, Losses]) -> tuple[Agent, Losses]:
+            agent, losses = carry
+            agent, loss = self.update_policy(
+                agent, batch, jax.random.fold_in(policy_key, i), spaces
+            )
+            return agent, losses._replace(actor_loss=loss)
+
+        agent, losses = repeat(self.policy_steps(step), policy, (agent, losses))
+        return self.finish(agent, step), losses
+
+
+def repeat(times: Int[Array, ""], function: Callable[[Any, T], T], value: T) -> T:
+    """``function`` applied ``times`` times, in place.
+
+    A loop of none or one is a branch that costs nothing when it is not taken: unlike a
+    conditional, it does not copy what it passes through.
+    """
+    return jax.lax.fori_loop(0, times, function, value)
+
+
+def adam_step(
+    rate: float, gradient: T, optimiser: optax.OptState, weights: T
+) -> tuple[T, optax.OptState]:
+    """One step of Adam: new weights and new moments."""
+    updates, optimiser = optax.adam(rate).update(gradient, optimiser)
+    return optax.apply_updates(weights, updates), optimiser

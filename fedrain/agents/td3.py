@@ -1,0 +1,147 @@
+"""Twin-delayed deep deterministic policy gradient (Fujimoto et al. 2018).
+
+    y  = r + γ min_i Q'_i(s', a'),   a' = π'(s') + clip(ε, ±c) half-range,   ε ~ N(0, σ)
+    L(φ_i) = mean (Q_i(s, a) − y)²
+    L(θ)   = − mean Q_1(s, π(s)),   every ``policy_frequency`` steps, when the targets move too
+
+Where the published runs depart from this: see ``clip_target_to_first_component``.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Key
+
+from fedrain.agents.algorithm import Agent, Algorithm, Losses, Spaces, adam_step
+from fedrain.agents.networks import Network, apply_network, init_network, soft_update
+from fedrain.agents.replay import Batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class TD3(Algorithm):
+    """TD3; DDPG is this with its additions switched off."""
+
+    learning_rate: float
+    exploration_noise: float  # in half-ranges of the action
+    critics: int = 2
+    policy_noise: float = 0.2  # in half-ranges of the action
+    noise_clip: float = 0.5
+    # The published runs clip the noisy target action, in every component, to the bounds of
+    # component 0 (D, 0.55–0.65), so that A and B in the target are always wrong.
+    clip_target_to_first_component: bool = False
+
+    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
+        """Targets start as copies."""
+        hidden = (self.width, self.width)
+        actor = init_network(actor_key, (spaces.observation_size, *hidden, spaces.action_size))
+        sizes = (spaces.observation_size + spaces.action_size, *hidden, 1)
+        critic = jax.vmap(lambda key: init_network(key, sizes))(
+            jax.random.split(critic_key, self.critics)
+        )
+        adam = optax.adam(self.learning_rate)
+        return Agent(actor, critic, actor, critic, adam.init(actor), adam.init(critic))
+
+    def act(
+        self, actor: Network, observation: Float[Array, "*batch obs"], key: object, spaces: Spaces
+    ) -> Float[Array, "*batch action"]:
+        """π(s): tanh, scaled to the bounds."""
+        del key
+        squashed = jnp.tanh(apply_network(actor, observation))
+        return spaces.centre + spaces.half_range * squashed
+
+    def explore(
+        self, agent: Agent, observation: Float[Array, " obs"], key: Key[Array, ""], spaces: Spaces
+    ) -> Float[Array, " action"]:
+        """π(s) with normal noise, clipped to the bounds."""
+        action = self.act(agent.actor, observation, None, spaces)
+        noise = self.exploration_noise * jax.random.normal(key, action.shape)
+        return spaces.clip(action + spaces.half_range * noise)
+
+    def values(
+        self,
+        critic: Network,
+        observation: Float[Array, "batch obs"],
+        action: Float[Array, "batch action"],
+    ) -> Float[Array, "critic batch"]:
+        """Q_i(s, a) of every critic."""
+        pair = jnp.concatenate([observation, action], axis=-1)
+        return jax.vmap(apply_network, in_axes=(0, None))(critic, pair)[..., 0]
+
+    def target_action(
+        self,
+        agent: Agent,
+        observation: Float[Array, "batch obs"],
+        key: Key[Array, ""],
+        spaces: Spaces,
+    ) -> Float[Array, "batch action"]:
+        """a': the target policy, smoothed by clipped noise."""
+        assert agent.target_actor is not None
+        action = self.act(agent.target_actor, observation, None, spaces)
+        if self.policy_noise == 0:
+            return action
+        noise = self.policy_noise * jax.random.normal(key, action.shape)
+        noisy = action + jnp.clip(noise, -self.noise_clip, self.noise_clip) * spaces.half_range
+        if self.clip_target_to_first_component:
+            return jnp.clip(noisy, spaces.low[0], spaces.high[0])
+        return spaces.clip(noisy)
+
+    def critic_target(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> Float[Array, " batch"]:
+        """Y = r + γ min_i Q'_i(s', a')."""
+        action = self.target_action(agent, batch.next_observation, key, spaces)
+        values = self.values(agent.target_critic, batch.next_observation, action)
+        return batch.reward + self.discount * values.min(axis=0)
+
+    def critic_loss(
+        self, critic: Network, batch: Batch, target: Float[Array, " batch"]
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Σ_i mean (Q_i(s, a) − y)², and the mean value."""
+        values = self.values(critic, batch.observation, batch.action)
+        return jnp.mean((values - target) ** 2, axis=1).sum(), values.mean()
+
+    def actor_loss(
+        self, actor: Network, critic: Network, batch: Batch, spaces: Spaces
+    ) -> Float[Array, ""]:
+        """− mean Q_1(s, π(s))."""
+        first = jax.tree.map(lambda stacked: stacked[:1], critic)
+        action = self.act(actor, batch.observation, None, spaces)
+        return -self.values(first, batch.observation, action).mean()
+
+    def update_critic(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> tuple[Agent, Losses]:
+        """One gradient step of the critics."""
+        target = self.critic_target(agent, batch, key, spaces)
+        (loss, q), gradient = jax.value_and_grad(self.critic_loss, has_aux=True)(
+            agent.critic, batch, target
+        )
+        critic, optimiser = adam_step(
+            self.learning_rate, gradient, agent.critic_optimiser, agent.critic
+        )
+        losses = Losses(loss, jnp.full((), jnp.nan), q)
+        return agent._replace(critic=critic, critic_optimiser=optimiser), losses
+
+    def update_policy(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> tuple[Agent, Float[Array, ""]]:
+        """One gradient step of the actor; then both targets move."""
+        del key
+        loss, gradient = jax.value_and_grad(self.actor_loss)(
+            agent.actor, agent.critic, batch, spaces
+        )
+        actor, optimiser = adam_step(
+            self.learning_rate, gradient, agent.actor_optimiser, agent.actor
+        )
+        assert agent.target_actor is not None
+        return (
+            agent._replace(
+                actor=actor,
+                actor_optimiser=optimiser,
+                target_actor=soft_update(agent.target_actor, actor, self.tau),
+                target_critic=soft_update(agent.target_critic, agent.critic, self.tau),
+            ),
+            loss,
+        )

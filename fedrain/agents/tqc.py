@@ -1,0 +1,213 @@
+"""Truncated quantile critics (Kuznetsov et al. 2020): soft actor-critic on quantiles of the return.
+
+    Z   = the N·M target quantiles of N critics at (s', a'), a' ~ π(s'), sorted, the largest
+          ``drop`` for each critic left out
+    y_j = r + γ (z_j − α log π(a'|s'))
+    L(φ_i) = mean over quantiles k and targets j of the quantile Huber loss ρ_τk(y_j − θ_ik)
+    L(θ)   = mean α log π(a|s) − mean of all quantiles at (s, a),   a ~ π(s)
+    L(α)   = − log α · mean (log π(a|s) + target entropy),   target entropy = −dim(a)
+
+Where the published runs depart from this: ``drop`` is 0, and ``evaluate_by_sampling``.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+from fedrain.agents.algorithm import Agent, Algorithm, Losses, Spaces, adam_step, repeat
+from fedrain.agents.networks import Network, apply_network, init_network, soft_update
+from fedrain.agents.replay import Batch
+
+LOG_STD_LOW, LOG_STD_HIGH = -5.0, 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TQC(Algorithm):
+    """TQC with an entropy coefficient that is learnt."""
+
+    actor_learning_rate: float
+    critic_learning_rate: float
+    alpha_learning_rate: float
+    quantiles: int
+    critics: int
+    target_frequency: int
+    drop: int = 2  # largest quantiles left out, for each critic; the published runs drop none
+    # The published runs are judged by actions drawn from the policy, not by its mean.
+    evaluate_by_sampling: bool = False
+
+    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
+        """The actor's last layer gives mean and log-std of the action before it is squashed."""
+        hidden = (self.width, self.width)
+        actor = init_network(actor_key, (spaces.observation_size, *hidden, 2 * spaces.action_size))
+        sizes = (spaces.observation_size + spaces.action_size, *hidden, self.quantiles)
+        critic = jax.vmap(lambda key: init_network(key, sizes))(
+            jax.random.split(critic_key, self.critics)
+        )
+        log_alpha = jnp.zeros(())
+        return Agent(
+            actor=actor,
+            critic=critic,
+            target_actor=None,
+            target_critic=critic,
+            actor_optimiser=optax.adam(self.actor_learning_rate).init(actor),
+            critic_optimiser=optax.adam(self.critic_learning_rate).init(critic),
+            log_alpha=log_alpha,
+            alpha_optimiser=optax.adam(self.alpha_learning_rate).init(log_alpha),
+        )
+
+    def distribution(
+        self, actor: Network, observation: Float[Array, "*batch obs"]
+    ) -> tuple[Float[Array, "*batch action"], Float[Array, "*batch action"]]:
+        """Mean and log-std before squashing; the log-std itself is squashed to its bounds."""
+        mean, raw = jnp.split(apply_network(actor, observation), 2, axis=-1)
+        half = (LOG_STD_HIGH - LOG_STD_LOW) / 2
+        return mean, LOG_STD_LOW + half * (jnp.tanh(raw) + 1)
+
+    def sample(
+        self,
+        actor: Network,
+        observation: Float[Array, "*batch obs"],
+        key: Key[Array, ""],
+        spaces: Spaces,
+    ) -> tuple[Float[Array, "*batch action"], Float[Array, "*batch"]]:
+        """A ~ π(s) and log π(a|s)."""
+        mean, log_std = self.distribution(actor, observation)
+        noise = jax.random.normal(key, mean.shape)
+        squashed = jnp.tanh(mean + jnp.exp(log_std) * noise)
+        log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
+        log_volume = jnp.log(spaces.half_range * (1 - squashed**2) + 1e-6)
+        action = spaces.centre + spaces.half_range * squashed
+        return action, (log_normal - log_volume).sum(-1)
+
+    def act(
+        self,
+        actor: Network,
+        observation: Float[Array, "*batch obs"],
+        key: Key[Array, ""],
+        spaces: Spaces,
+    ) -> Float[Array, "*batch action"]:
+        """The mean of the policy, or a draw from it where that is asked for."""
+        if self.evaluate_by_sampling:
+            return self.sample(actor, observation, key, spaces)[0]
+        mean, _ = self.distribution(actor, observation)
+        return spaces.centre + spaces.half_range * jnp.tanh(mean)
+
+    def explore(
+        self, agent: Agent, observation: Float[Array, " obs"], key: Key[Array, ""], spaces: Spaces
+    ) -> Float[Array, " action"]:
+        """A draw from the policy."""
+        return self.sample(agent.actor, observation, key, spaces)[0]
+
+    def values(
+        self,
+        critic: Network,
+        observation: Float[Array, "batch obs"],
+        action: Float[Array, "batch action"],
+    ) -> Float[Array, "critic batch quantile"]:
+        """The quantiles of every critic."""
+        pair = jnp.concatenate([observation, action], axis=-1)
+        return jax.vmap(apply_network, in_axes=(0, None))(critic, pair)
+
+    def critic_target(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> Float[Array, "batch kept"]:
+        """y_j = r + γ (z_j − α log π(a'|s')) for the kept quantiles."""
+        assert agent.log_alpha is not None
+        action, log_probability = self.sample(agent.actor, batch.next_observation, key, spaces)
+        values = self.values(agent.target_critic, batch.next_observation, action)
+        pooled = values.transpose(1, 0, 2).reshape(len(batch.reward), -1)
+        if self.drop:
+            pooled = jnp.sort(pooled, axis=-1)[:, : -self.drop * self.critics]
+        soft = pooled - (jnp.exp(agent.log_alpha) * log_probability)[:, None]
+        return batch.reward[:, None] + self.discount * soft
+
+    def critic_loss(
+        self, critic: Network, batch: Batch, target: Float[Array, "batch kept"]
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Mean quantile Huber loss, and the mean value."""
+        values = self.values(critic, batch.observation, batch.action)
+        return quantile_huber(values, target), values.mean()
+
+    def actor_loss(
+        self, actor: Network, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
+        """Mean α log π(a|s) − mean of the quantiles at (s, a); and log π(a|s)."""
+        assert agent.log_alpha is not None
+        action, log_probability = self.sample(actor, batch.observation, key, spaces)
+        values = self.values(agent.critic, batch.observation, action).mean(axis=(0, 2))
+        alpha = jnp.exp(agent.log_alpha)
+        return (alpha * log_probability - values).mean(), log_probability
+
+    def update_critic(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> tuple[Agent, Losses]:
+        """One gradient step of the critics."""
+        target = self.critic_target(agent, batch, key, spaces)
+        (loss, q), gradient = jax.value_and_grad(self.critic_loss, has_aux=True)(
+            agent.critic, batch, target
+        )
+        critic, optimiser = adam_step(
+            self.critic_learning_rate, gradient, agent.critic_optimiser, agent.critic
+        )
+        losses = Losses(loss, jnp.full((), jnp.nan), q)
+        return agent._replace(critic=critic, critic_optimiser=optimiser), losses
+
+    def update_policy(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> tuple[Agent, Float[Array, ""]]:
+        """One gradient step of the actor, then one of the entropy coefficient."""
+        assert agent.log_alpha is not None
+        actor_key, alpha_key = jax.random.split(key)
+        (loss, _), gradient = jax.value_and_grad(self.actor_loss, has_aux=True)(
+            agent.actor, agent, batch, actor_key, spaces
+        )
+        actor, actor_optimiser = adam_step(
+            self.actor_learning_rate, gradient, agent.actor_optimiser, agent.actor
+        )
+        _, log_probability = self.sample(actor, batch.observation, alpha_key, spaces)
+        # L(α) = −α mean (log π + target entropy), taken at the α of before.
+        alpha_gradient = -jnp.exp(agent.log_alpha) * (log_probability - spaces.action_size).mean()
+        log_alpha, alpha_optimiser = adam_step(
+            self.alpha_learning_rate, alpha_gradient, agent.alpha_optimiser, agent.log_alpha
+        )
+        return (
+            agent._replace(
+                actor=actor,
+                actor_optimiser=actor_optimiser,
+                log_alpha=log_alpha,
+                alpha_optimiser=alpha_optimiser,
+            ),
+            loss,
+        )
+
+    def policy_steps(self, step: Int[Array, ""]) -> Int[Array, ""]:
+        """As many in a row as steps have passed since the last."""
+        return jnp.where(step % self.policy_frequency == 0, self.policy_frequency, 0)
+
+    def finish(self, agent: Agent, step: Int[Array, ""]) -> Agent:
+        """The target critics move every ``target_frequency`` steps."""
+
+        def move(_: object, agent: Agent) -> Agent:
+            moved = soft_update(agent.target_critic, agent.critic, self.tau)
+            return agent._replace(target_critic=moved)
+
+        return repeat(jnp.where(step % self.target_frequency == 0, 1, 0), move, agent)
+
+
+def quantile_huber(
+    values: Float[Array, "critic batch quantile"], target: Float[Array, "batch kept"]
+) -> Float[Array, ""]:
+    """Mean quantile Huber loss, over critics, batch, quantiles and targets.
+
+    |τ_k − 1{u < 0}| H(u) with τ_k = (k − ½)/M, u = target − value, and H(u) = u²/2 for |u| ≤ 1 and
+    |u| − ½ beyond.
+    """
+    number = values.shape[-1]
+    tau = (jnp.arange(number) + 0.5) / number
+    error = target[None, :, None, :] - values[..., None]
+    size = jnp.abs(error)
+    huber = jnp.where(size > 1, size - 0.5, 0.5 * error**2)
+    return (jnp.abs(tau[:, None] - (error < 0)) * huber).mean()

@@ -1,0 +1,98 @@
+"""Checkpoints: a run that was killed goes on from the last one as if nothing had happened.
+
+The memory only ever grows, so each checkpoint writes the rows that are new since the last one to a
+file of their own, and the rest, which is small, to a new state file. A checkpoint counts once its
+state file is there; older state files are then removed. What is written grows with the work done,
+not with its square.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fedrain.errors import InputError
+from fedrain.experiment.stepping import Training
+from fedrain.experiment.storage import flatten, read_arrays, unflatten, write_arrays
+
+
+class Checkpoints:
+    """The checkpoints in one folder of a run."""
+
+    def __init__(self, folder: Path, identity: str) -> None:
+        self.folder = folder
+        self.identity = identity  # of the configuration that they belong to
+        self.saved_rows = 0
+
+    def save(
+        self, episode: int, rows_filled: int, training: Training, history: dict[str, np.ndarray]
+    ) -> None:
+        """Everything after ``episode`` episodes."""
+        note = {"identity": self.identity, "episode": episode, "rows": rows_filled}
+        if rows_filled > self.saved_rows:
+            new = np.asarray(training.rows[:, self.saved_rows : rows_filled])
+            write_arrays(self._rows_path(self.saved_rows), {"rows": new}, note)
+        state = flatten(_without_rows(training))
+        arrays = {f"training/{name}": array for name, array in state.items()}
+        arrays |= {f"history/{name}": array for name, array in history.items()}
+        write_arrays(self.folder / f"state-{episode:06d}.safetensors", arrays, note)
+        self.saved_rows = rows_filled
+        for old in self._states()[:-1]:
+            old.unlink()
+
+    def load(self, like: Training) -> tuple[int, Training, dict[str, np.ndarray]] | None:
+        """Episode, training and history of the newest checkpoint, or None."""
+        states = self._states()
+        if not states:
+            return None
+        arrays, note = read_arrays(states[-1])
+        if note.get("identity") != self.identity:
+            raise InputError(f"{states[-1]}: the checkpoint is of another configuration")
+        training = unflatten(
+            _without_rows(like),
+            {
+                n.removeprefix("training/"): a
+                for n, a in arrays.items()
+                if n.startswith("training/")
+            },
+            str(states[-1]),
+        )
+        rows, filled = like.rows, 0
+        while filled < note["rows"]:
+            path = self._rows_path(filled)
+            piece = read_arrays(path)[0].get("rows")
+            if piece is None or piece.shape[::2] != rows.shape[::2]:
+                raise InputError(f"{path}: does not fit this configuration")
+            piece = piece[:, : note["rows"] - filled]
+            rows = _put(rows, jnp.asarray(piece), filled)
+            filled += piece.shape[1]
+        self.saved_rows = filled
+        history = {
+            n.removeprefix("history/"): a for n, a in arrays.items() if n.startswith("history/")
+        }
+        whole = Training(training["agents"], rows, training["broken_at"])
+        return note["episode"], jax.tree.map(jnp.asarray, whole), history
+
+    def remove(self) -> None:
+        """All of them, when the run is finished."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _states(self) -> list[Path]:
+        return sorted(self.folder.glob("state-*.safetensors"))
+
+    def _rows_path(self, first: int) -> Path:
+        return self.folder / f"rows-{first:09d}.safetensors"
+
+
+def _without_rows(training: Training) -> dict[str, Any]:
+    return {"agents": training.agents, "broken_at": training.broken_at}
+
+
+def _put(rows: jax.Array, piece: jax.Array, first: int) -> jax.Array:
+    put = jax.jit(
+        lambda r, p: jax.lax.dynamic_update_slice_in_dim(r, p, first, axis=1), donate_argnums=0
+    )
+    return put(rows, piece)

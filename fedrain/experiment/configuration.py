@@ -1,0 +1,151 @@
+"""What an experiment is, whole: enough to run it again anywhere."""
+
+import json
+import platform
+from dataclasses import asdict, dataclass, field, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from fedrain.agents import Algorithm, load_algorithm
+from fedrain.agents.presets import make_algorithm, unknown
+from fedrain.climate import Grid, target_profile
+from fedrain.envs import SETTINGS, Environment, make
+from fedrain.envs.environment import is_whole
+from fedrain.errors import InputError
+from fedrain.federation import Sharing
+
+PACKAGES = ("fedrain", "jax", "jaxlib", "numpy", "optax", "gymnasium", "safetensors", "xarray")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """An experiment. Everything is resolved: no name in it stands for values elsewhere."""
+
+    env: str
+    agents: int
+    sync_every: int  # episodes between averages; 0: never
+    algo: str
+    preset: str  # where the hyperparameters came from, for people
+    hyperparameters: dict[str, Any]
+    seeds: tuple[int, ...]
+    episodes: int
+    environment: dict[str, Any] = field(default_factory=dict)  # options of fedrain.envs.make
+    sharing: dict[str, Any] = field(default_factory=dict)  # fields of Sharing
+
+    @property
+    def scheme(self) -> str:
+        """The paper's name of the federation scheme."""
+        return f"fed{self.sync_every:02d}" if self.sync_every else "nofed"
+
+    @property
+    def name(self) -> str:
+        """A name for people and folders."""
+        parts = [self.env]
+        if self.env != "ebm-v1":
+            parts += [f"a{self.agents}", self.scheme]
+        return "-".join([*parts, self.algo, Path(self.preset).stem])
+
+    def make_environment(self) -> Environment:
+        """The environment."""
+        agents = None if self.env == "ebm-v1" else self.agents
+        return make(self.env, agents=agents, **self.environment)
+
+    def make_algorithm(self) -> Algorithm:
+        """The algorithm."""
+        return make_algorithm(self.algo, self.hyperparameters)
+
+    def make_sharing(self) -> Sharing:
+        """What is averaged."""
+        values: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in self.sharing.items()
+        }
+        return Sharing(**values)
+
+    def synchronises_after(self, episode: int) -> bool:
+        """Whether the agents are averaged after this episode, counted from 0."""
+        return self.sync_every > 0 and (episode + 1) % self.sync_every == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return json.loads(json.dumps(asdict(self)))
+
+
+def configure(
+    env: str = "ebm-v3",
+    agents: int | None = None,
+    sync_every: int = 5,
+    algo: str = "ddpg",
+    preset: str | Path = "paper",
+    seeds: int | tuple[int, ...] | list[int] = 1,
+    episodes: int = 100,
+    sharing: Sharing | None = None,
+    **environment: Any,
+) -> Configuration:
+    """Check and resolve an experiment. ``seeds`` is a number of them, or the seeds themselves.
+
+    Args:
+        env: ``ebm-v1``, ``ebm-v2`` or ``ebm-v3``.
+        agents: Number of agents; 6 by default (v1: always 1).
+        sync_every: Average the agents every so many episodes; 0: never.
+        algo: ``ddpg``, ``td3`` or ``tqc``.
+        preset: Name of a preset, or a TOML file.
+        seeds: How many seeds, or which.
+        episodes: How many episodes.
+        sharing: What is averaged; the actors by default.
+        environment: Options of :func:`fedrain.envs.make`.
+    """
+    if env not in SETTINGS:
+        raise unknown("environment", env, list(SETTINGS))
+    if agents is None:
+        agents = 6 if SETTINGS[env].multi_agent else 1
+    listed = tuple(range(seeds)) if is_whole(seeds) else tuple(seeds)  # type: ignore[arg-type]
+    if not listed or len(set(listed)) < len(listed) or not all(_is_seed(s) for s in listed):
+        raise InputError("seeds are one or more different whole numbers from 0 to 4294967295")
+    if not is_whole(episodes) or episodes < 1:
+        raise InputError(f"episodes must be a whole number from 1, not {episodes!r}")
+    if not is_whole(sync_every) or sync_every < 0:
+        raise InputError(f"sync_every must be a whole number from 0 (never), not {sync_every!r}")
+    algorithm = load_algorithm(algo, preset)
+    if environment.get("target") is not None:
+        grid = Grid(environment.get("latitudes", 96))
+        environment["target"] = target_profile(environment["target"], grid).tolist()
+    configuration = Configuration(
+        env=env,
+        agents=agents,
+        sync_every=sync_every if SETTINGS[env].multi_agent else 0,
+        algo=algo,
+        preset=str(preset),
+        hyperparameters={f.name: getattr(algorithm, f.name) for f in fields(algorithm) if f.init},
+        seeds=listed,
+        episodes=episodes,
+        environment=environment,
+        sharing=asdict(sharing or Sharing()),
+    )
+    if configuration.make_environment().agents != agents:
+        raise InputError(f"{env} has one agent, not {agents}")
+    configuration.make_sharing().check(agents)
+    return configuration
+
+
+def from_dict(values: dict[str, Any]) -> Configuration:
+    """A configuration from JSON."""
+    try:
+        known = {f.name for f in fields(Configuration)}
+        picked = {key: value for key, value in values.items() if key in known}
+        return Configuration(**{**picked, "seeds": tuple(values["seeds"])})
+    except (KeyError, TypeError):
+        raise InputError("this is not the configuration of an experiment") from None
+
+
+def versions() -> dict[str, str]:
+    """What the results depend on."""
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{package: metadata.version(package) for package in PACKAGES},
+    }
+
+
+def _is_seed(value: object) -> bool:
+    return is_whole(value) and 0 <= int(value) < 2**32  # type: ignore[call-overload]

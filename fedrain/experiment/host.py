@@ -1,0 +1,155 @@
+"""The host loop: the same algorithms on any Gymnasium or PettingZoo environment.
+
+For models that JAX cannot compile: climlab, a Fortran code. Only the environment is stepped from
+Python; choosing actions and learning are the compiled halves of a step that the fused loop has.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from pettingzoo import ParallelEnv
+
+from fedrain.agents import Algorithm, Batch, Spaces
+from fedrain.errors import InputError
+from fedrain.experiment.stepping import (
+    Training,
+    choose_actions,
+    learn,
+    start_training,
+    step_keys,
+)
+from fedrain.federation import Sharing, average
+
+
+@runtime_checkable
+class World(Protocol):
+    """Environments of several agents that move in step."""
+
+    spaces: Spaces
+    agents: int
+
+    def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
+        """Start an episode."""
+
+    def step(
+        self, actions: Float[np.ndarray, "agent action"]
+    ) -> tuple[Float[np.ndarray, "agent obs"], Float[np.ndarray, " agent"], bool]:
+        """Observations, rewards, and whether the episode has ended."""
+
+
+class Separate:
+    """One Gymnasium environment for each agent."""
+
+    def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]]) -> None:
+        self.environments = list(environments)
+        self.agents = len(self.environments)
+        first = self.environments[0]
+        self.spaces = _spaces(first.observation_space, first.action_space)
+
+    def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
+        """Start an episode in each."""
+        return np.stack([env.reset(seed=seed + i)[0] for i, env in enumerate(self.environments)])
+
+    def step(
+        self, actions: Float[np.ndarray, "agent action"]
+    ) -> tuple[Float[np.ndarray, "agent obs"], Float[np.ndarray, " agent"], bool]:
+        """One step of each; all end together."""
+        results = [env.step(a) for env, a in zip(self.environments, actions, strict=True)]
+        observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
+        if any(terminated):
+            raise InputError("an environment has a terminal state; the agents always bootstrap")
+        if len(set(truncated)) > 1:
+            raise InputError("the environments of a federation must have episodes of one length")
+        return np.stack(observations), np.array(rewards, np.float32), bool(truncated[0])
+
+
+class Shared:
+    """One PettingZoo environment for all agents."""
+
+    def __init__(self, environment: ParallelEnv[str, Any, Any]) -> None:
+        self.environment = environment
+        self.names = list(environment.possible_agents)
+        self.agents = len(self.names)
+        first = self.names[0]
+        self.spaces = _spaces(environment.observation_space(first), environment.action_space(first))
+
+    def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
+        """Start an episode."""
+        observations, _ = self.environment.reset(seed=seed)
+        return np.stack([observations[name] for name in self.names])
+
+    def step(
+        self, actions: Float[np.ndarray, "agent action"]
+    ) -> tuple[Float[np.ndarray, "agent obs"], Float[np.ndarray, " agent"], bool]:
+        """One step of all."""
+        chosen = dict(zip(self.names, actions, strict=True))
+        observations, rewards, terminated, truncated, _ = self.environment.step(chosen)
+        if any(terminated.values()):
+            raise InputError("an environment has a terminal state; the agents always bootstrap")
+        return (
+            np.stack([observations[name] for name in self.names]),
+            np.array([rewards[name] for name in self.names], np.float32),
+            bool(truncated[self.names[0]]),
+        )
+
+
+def train_on_host(
+    world: World,
+    algorithm: Algorithm,
+    episodes: int,
+    seed: int = 0,
+    sync_every: int = 0,
+    capacity: int | None = None,
+    sharing: Sharing | None = None,
+) -> tuple[Training, Float[np.ndarray, "episode agent"]]:
+    """Train one seed; what is learnt, and the returns. ``capacity`` is the number of steps."""
+    seeds = jnp.asarray([seed], jnp.uint32)
+    capacity = 200 * episodes if capacity is None else capacity
+    training = start_training(algorithm, world.spaces, world.agents, seeds, capacity)
+    returns: list[Float[np.ndarray, " agent"]] = []
+    step = 0
+    for episode in range(episodes):
+        observation = np.asarray(world.reset(seed), np.float32)
+        total, ended = np.zeros(world.agents, np.float32), False
+        while not ended:
+            if step >= capacity:
+                raise InputError(f"more than {capacity} steps: set the capacity")
+            keys = _keys(seeds, jnp.asarray(step), world.agents)
+            action = _choose(algorithm, world.spaces, training.agents, observation, keys, step)
+            after, reward, ended = world.step(np.asarray(action))
+            after = np.asarray(after, np.float32)
+            transition = Batch(
+                jnp.asarray(observation), action, jnp.asarray(reward), jnp.asarray(after)
+            )
+            training, _ = _learn(algorithm, world.spaces, training, transition, keys, step)
+            observation, total, step = after, total + reward, step + 1
+        returns.append(total)
+        if sync_every and (episode + 1) % sync_every == 0 and episode + 1 < episodes:
+            agents = _average(training.agents, 1, sharing or Sharing(), jnp.asarray(True))
+            training = training._replace(agents=agents)
+    return training, np.array(returns)
+
+
+_keys = jax.jit(step_keys, static_argnums=2)
+_choose = jax.jit(choose_actions, static_argnums=(0, 1))
+_learn = partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)(learn)
+_average = jax.jit(average, static_argnums=(1, 2))
+
+
+def _spaces(
+    observation: gymnasium.spaces.Space[Any], action: gymnasium.spaces.Space[Any]
+) -> Spaces:
+    for name, space in (("observations", observation), ("actions", action)):
+        if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
+            raise InputError(f"{name} must be a one-dimensional Box")
+    assert isinstance(action, gymnasium.spaces.Box)
+    if not np.isfinite([action.low, action.high]).all():
+        raise InputError("actions must have finite bounds")
+    size = int(np.prod(observation.shape or (0,)))
+    return Spaces(size, tuple(map(float, action.low)), tuple(map(float, action.high)))

@@ -1,0 +1,50 @@
+"""Progress for people, on standard error: one line that moves, or a line now and then."""
+
+import sys
+import time
+from typing import TextIO
+
+import numpy as np
+from jaxtyping import Float
+
+
+class Progress:
+    """Episode, return of each region, agent steps a second, time left."""
+
+    def __init__(
+        self, episodes: int, steps: int, done: int = 0, stream: TextIO | None = None
+    ) -> None:
+        self.episodes = episodes
+        self.steps = steps  # agent steps in an episode, over all seeds
+        self.stream = sys.stderr if stream is None else stream
+        self.moving = self.stream.isatty()
+        self.begin = self.last = time.monotonic()
+        self.first = done
+
+    def show(self, done: int, returns: Float[np.ndarray, "seed agent"], seconds: float) -> None:
+        """After ``done`` episodes, the last of which took so long."""
+        now = time.monotonic()
+        due = now - self.last >= 5 or done == self.episodes or done == self.first + 1
+        if not self.moving and not due:
+            return
+        self.last = now
+        rate = self.steps / seconds
+        left = (now - self.begin) / (done - self.first) * (self.episodes - done)
+        regions = " ".join(f"{value:,.0f}" for value in returns.mean(axis=0)[:6])
+        more = " …" if returns.shape[1] > 6 else ""
+        line = (
+            f"episode {done}/{self.episodes}  return {regions}{more}  "
+            f"{rate:,.0f} steps/s  {_duration(left)} left"
+        )
+        if self.moving:
+            end = "\n" if done == self.episodes else ""
+            self.stream.write(f"\r\x1b[2K{line}{end}")
+        else:
+            self.stream.write(line + "\n")
+        self.stream.flush()
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,48 @@
+"""The skill that the paper published, to set beside ours."""
+
+import csv
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from fedrain.climate import BAND_NAMES
+from fedrain.experiment.configuration import Configuration
+
+SEEDS = 10  # of every published figure
+
+
+class Published(NamedTuple):
+    """Mean and standard deviation over 10 seeds of the areaWRMSE of each band, in K."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+@cache
+def published_cells() -> dict[tuple[str, str, str, str], Published]:
+    """By environment, decomposition, scheme and algorithm. ebm-v1 has neither of the middle two."""
+    file = resources.files("fedrain.experiment") / "data" / "paper_zonal_skill.csv"
+    with file.open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    found: dict[tuple[str, str, str, str], dict[str, tuple[float, float]]] = {}
+    for row in rows:
+        cell = (row["env"], row["agents"], row["regime"], row["algo"])
+        found.setdefault(cell, {})[row["band"]] = (float(row["mean"]), float(row["std"]))
+        single = ("ebm-v1", "", "", row["algo"])
+        figures = (float(row["ebm_v1_mean"]), float(row["ebm_v1_std"]))
+        found.setdefault(single, {})[row["band"]] = figures
+    return {
+        cell: Published(
+            tuple(bands[band][0] for band in BAND_NAMES),
+            tuple(bands[band][1] for band in BAND_NAMES),
+        )
+        for cell, bands in found.items()
+    }
+
+
+def published_skill(configuration: Configuration) -> Published | None:
+    """What the paper has for this experiment, if it has it."""
+    single = configuration.env == "ebm-v1"
+    agents = "" if single else f"a{configuration.agents}"
+    scheme = "" if single else configuration.scheme
+    return published_cells().get((configuration.env, agents, scheme, configuration.algo))

@@ -1,0 +1,155 @@
+"""What a person sees when a run has finished: the skill table and the pictures."""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fedrain.baselines import static
+from fedrain.climate import BAND_NAMES, trajectory
+from fedrain.climate.figures import STYLES, latitude_axis, save_figure
+from fedrain.experiment.published import published_skill
+from fedrain.experiment.run import Run
+
+TIMES = (1, 40, 80, 120, 160, 200)
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+SPREAD = 1.96
+
+
+def skill_report(run: Run) -> str:
+    """AreaWRMSE of both policies beside the static model and, where it has it, the paper."""
+    columns: dict[str, list[str]] = {}
+    fixed = static(run.configuration.make_environment()).skill
+    columns["static"] = [f"{value:.3f}" for value in (*fixed.bands, fixed.globe)]
+    for policy in ("local", "global"):
+        found = run.summary(policy)
+        means = (*found["bands_mean"], found["global_mean"])
+        spreads = (*found["bands_std"], found["global_std"])
+        single = len(found["per_seed"]) == 1
+        columns[policy] = [
+            f"{m:.2f}" if single else f"{m:.2f} ± {s:.2f}"
+            for m, s in zip(means, spreads, strict=True)
+        ]
+    if (paper := published_skill(run.configuration)) is not None:
+        pairs = zip(paper.mean, paper.std, strict=True)
+        columns["paper"] = [*(f"{m:.2f} ± {s:.2f}" for m, s in pairs), ""]
+    widths = [max(len(name), *map(len, cells)) for name, cells in columns.items()]
+    lines = [
+        "areaWRMSE (K)  " + "  ".join(n.rjust(w) for n, w in zip(columns, widths, strict=True))
+    ]
+    for i, band in enumerate((*BAND_NAMES, "global")):
+        cells = "  ".join(c[i].rjust(w) for c, w in zip(columns.values(), widths, strict=True))
+        lines.append(f"{band:<15}{cells}".rstrip())
+    return "\n".join(lines)
+
+
+def write_figures(run: Run) -> list[Path]:
+    """Return curves, the evolution of the profile, and the learnt parameters."""
+    paths = []
+    for name, draw in (("returns", _returns), ("profile", _profile), ("parameters", _parameters)):
+        figure = Figure(layout="constrained")
+        draw(run, figure)
+        paths.append(run.folder / f"{name}.png")
+        save_figure(figure, paths[-1])
+    return paths
+
+
+def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the seeds and half the width of its 95 % spread."""
+    return values.mean(0), SPREAD * values.std(0) / np.sqrt(len(values))
+
+
+def _returns(run: Run, figure: Figure) -> None:
+    data = run.returns.returns.transpose("agent", "seed", "episode").values
+    figure.set(figwidth=7.0, figheight=4.2)
+    axes = figure.subplots()
+    steps = run.returns.step.values
+    for agent, values in enumerate(data):
+        colour = PALETTE[agent % len(PALETTE)]
+        mean, half = _spread(-values)
+        label = _region(run, agent) if len(data) <= len(PALETTE) else None
+        axes.plot(steps, mean, color=colour, linewidth=1.2, label=label)
+        axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+    axes.set_yscale("log")
+    axes.invert_yaxis()
+    axes.set_xlim(0, steps[-1])
+    axes.set_xlabel("Environment steps")
+    axes.set_ylabel("− return of an episode (K²); better is up")
+    axes.set_title(run.configuration.name)
+    axes.grid(color="0.9", linewidth=0.6)
+    if len(data) <= len(PALETTE):
+        axes.legend(frameon=False, ncols=2, fontsize="small")
+
+
+def _region(run: Run, agent: int) -> str:
+    environment = run.configuration.make_environment()
+    edges = environment.model.grid.edges[:: environment.region_size]
+    return " to ".join(_latitude(edge) for edge in edges[agent : agent + 2])
+
+
+def _latitude(degrees: float) -> str:
+    return f"{abs(degrees):g}°" + ("S" if degrees < 0 else "N" if degrees > 0 else "")
+
+
+def _profile(run: Run, figure: Figure) -> None:
+    environment = run.configuration.make_environment()
+    grid = environment.model.grid
+    start = np.full(grid.latitudes, environment.start_temperature, np.float32)
+    fixed = np.asarray(
+        trajectory(
+            environment.model,
+            start,
+            environment.model.table.static(grid.latitudes),
+            environment.episode_length,
+        )
+    )
+    learnt = run.results.surface_temperature.sel(policy="local").values
+    figure.set(figwidth=9.0, figheight=5.4)
+    panels = figure.subplots(2, 3, sharex=True, sharey=True)
+    times = [t for t in TIMES if t <= environment.episode_length]
+    for axes, time in zip(panels.flat, times, strict=False):
+        mean, half = _spread(learnt[:, time - 1])
+        for key, values, label in (
+            ("target", np.array(environment.target), "target"),
+            ("static", fixed[time - 1], "static model"),
+            ("model", mean, "model with agents"),
+        ):
+            colour, style, width = STYLES[key]
+            axes.plot(
+                grid.centres, values, color=colour, linestyle=style, linewidth=width, label=label
+            )
+        axes.fill_between(
+            grid.centres, mean - half, mean + half, color=STYLES["model"][0], alpha=0.2
+        )
+        axes.set_title(f"t = {time}")
+        latitude_axis(axes)
+        axes.set_xticks((-90, -45, 0, 45, 90), ("90°S", "45°S", "0°", "45°N", "90°N"))
+    panels[0, 0].legend(frameon=False, fontsize="small", loc="lower center")
+    figure.supxlabel("Latitude")
+    figure.supylabel("Surface temperature (°C)")
+
+
+def _parameters(run: Run, figure: Figure) -> None:
+    environment = run.configuration.make_environment()
+    rows = [row for row in environment.model.table if row.per_latitude]
+    figure.set(figwidth=7.0, figheight=3.0 * len(rows))
+    panels = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
+    for axes, row in zip(panels, rows, strict=True):
+        values = run.results[row.symbol].sel(policy="local").values[:, -1]
+        mean, half = _spread(values)
+        colour, style, width = STYLES["model"]
+        centres = environment.model.grid.centres
+        axes.plot(
+            centres, mean, color=colour, linestyle=style, linewidth=width, label="learnt, last step"
+        )
+        axes.fill_between(centres, mean - half, mean + half, color=colour, alpha=0.2)
+        colour, style, width = STYLES["static"]
+        axes.axhline(
+            row.default, color=colour, linestyle=style, linewidth=width, label="static value"
+        )
+        for bound in (row.low, row.high):
+            axes.axhline(bound, color="0.6", linestyle=":", linewidth=1.0)
+        axes.set_ylabel(f"{row.symbol} ({row.unit.replace('-2', '⁻²').replace('-1', '⁻¹')})")
+        latitude_axis(axes)
+    panels[0].legend(frameon=False, fontsize="small")
+    panels[-1].set_xlabel("Latitude (dotted: bounds of the parameter)")

@@ -1,0 +1,181 @@
+"""Train one experiment into a folder that explains itself."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from tensorboardX import SummaryWriter
+
+from fedrain.errors import InputError
+from fedrain.experiment.checkpoint import Checkpoints
+from fedrain.experiment.configuration import Configuration, from_dict, versions
+from fedrain.experiment.evaluation import evaluate
+from fedrain.experiment.fused import run_episode
+from fedrain.experiment.progress import Progress
+from fedrain.experiment.records import returns_dataset, skill_dataset, write_dataset
+from fedrain.experiment.run import Run
+from fedrain.experiment.stepping import HEALTHY, Training, spaces_of, start_training
+from fedrain.experiment.storage import flatten, read_json, write_arrays, write_json
+from fedrain.federation import mean_network
+
+CHECKPOINT_SECONDS = 20.0
+
+Say = Callable[[str], None]
+
+
+class Session:
+    """One experiment on its way from the first episode, or the last checkpoint, to the end."""
+
+    def __init__(self, configuration: Configuration, out: Path, resume: bool, say: Say) -> None:
+        self.configuration = configuration
+        self.out = out
+        self.say = say
+        self.environment = configuration.make_environment()
+        self.algorithm = configuration.make_algorithm()
+        self.sharing = configuration.make_sharing()
+        self.seeds = jnp.asarray(configuration.seeds, jnp.uint32)
+        self.checkpoints = Checkpoints(out / "checkpoint", identity(configuration))
+        open_folder(configuration, out, resume)
+        self.training = self._start()
+        self.episode = 0
+        self.history: dict[str, np.ndarray] = {}
+        if resume and (found := self.checkpoints.load(self.training)) is not None:
+            self.episode, self.training, self.history = found
+        self.reported = set(np.flatnonzero(np.asarray(self.training.broken_at) != HEALTHY))
+
+    def _start(self) -> Training:
+        steps = self.configuration.episodes * self.environment.episode_length
+        spaces = spaces_of(self.environment)
+        agents = len(self.environment.regions)
+        return start_training(self.algorithm, spaces, agents, self.seeds, steps)
+
+    def run(self) -> None:
+        """Train to the end, with a checkpoint now and then, and write the results."""
+        configuration = self.configuration
+        length = self.environment.episode_length
+        agent_steps = length * len(self.seeds) * configuration.agents
+        progress = Progress(configuration.episodes, agent_steps, self.episode)
+        saved = time.monotonic()
+        with SummaryWriter(str(self.out / "events"), purge_step=self.episode * length) as writer:
+            while self.episode < configuration.episodes:
+                seconds = self._one_episode()
+                self._log(writer, agent_steps / seconds)
+                self._report_broken()
+                progress.show(self.episode, self.history["returns"][-1], seconds)
+                if time.monotonic() - saved > CHECKPOINT_SECONDS:
+                    self._save()
+                    saved = time.monotonic()
+        self._save()
+        self._write_results()
+
+    def _one_episode(self) -> float:
+        begin = time.perf_counter()
+        last = self.episode + 1 == self.configuration.episodes
+        # The last average makes the global policy; the local ones are those of just before.
+        synchronise = self.configuration.synchronises_after(self.episode) and not last
+        self.training, log = run_episode(
+            self.environment,
+            self.algorithm,
+            self.sharing,
+            self.training,
+            self.seeds,
+            jnp.asarray(self.episode),
+            jnp.asarray(synchronise),
+        )
+        log = jax.device_get(log)
+        seconds = time.perf_counter() - begin
+        new = {"returns": log.returns, **log.losses._asdict(), "distance": log.distance}
+        new["seconds"] = np.asarray(seconds)
+        for name, value in new.items():
+            before = self.history.get(name, np.zeros((0, *value.shape), value.dtype))
+            self.history[name] = np.concatenate([before, value[None]])
+        self.episode += 1
+        return seconds
+
+    def _log(self, writer: SummaryWriter, rate: float) -> None:
+        step = self.episode * self.environment.episode_length
+        for i, seed in enumerate(self.configuration.seeds):
+            for name in ("returns", "critic_loss", "actor_loss", "q"):
+                for agent, value in enumerate(self.history[name][-1, i]):
+                    writer.add_scalar(f"{name}/seed_{seed}/region_{agent}", float(value), step)
+            writer.add_scalar(f"distance/seed_{seed}", float(self.history["distance"][-1, i]), step)
+        writer.add_scalar("steps_per_second", rate, step)
+
+    def _report_broken(self) -> None:
+        broken = np.asarray(self.training.broken_at)
+        for index in np.flatnonzero(broken != HEALTHY):
+            if index not in self.reported:
+                self.reported.add(index)
+                seed, agent = divmod(int(index), self.configuration.agents)
+                self.say(
+                    f"seed {self.configuration.seeds[seed]} stops: agent {agent} has a number that "
+                    f"is not finite at step {broken[index]}; the other seeds go on"
+                )
+
+    def _save(self) -> None:
+        filled = self.episode * self.environment.episode_length
+        self.checkpoints.save(self.episode, filled, self.training, self.history)
+
+    def _write_results(self) -> None:
+        configuration, environment = self.configuration, self.environment
+        local = self.training.agents.actor
+        average = jax.jit(mean_network, static_argnums=(1, 2))(local, len(self.seeds), self.sharing)
+        evaluations = {
+            name: evaluate(environment, self.algorithm, actors, configuration.seeds)
+            for name, actors in (("local", local), ("global", average))
+        }
+        shape = (len(self.seeds), configuration.agents)
+        weights = {
+            f"{name}/{path}": leaf.reshape(*shape, *leaf.shape[1:])
+            for name, actors in (("local", local), ("global", average))
+            for path, leaf in flatten(actors).items()
+        }
+        write_arrays(self.out / "weights.safetensors", weights, {"layout": "seed, agent, …"})
+        length = environment.episode_length
+        write_dataset(self.out / "returns.nc", returns_dataset(configuration, self.history, length))
+        write_dataset(self.out / "skill.nc", skill_dataset(configuration, environment, evaluations))
+        self.checkpoints.remove()
+
+
+def train(
+    configuration: Configuration, out: str | Path, resume: bool = False, say: Say = print
+) -> Run:
+    """Train an experiment into the folder ``out``, or go on with one that was interrupted there."""
+    out = Path(out)
+    if resume and Run.is_finished(out):
+        open_folder(configuration, out, resume)
+        return Run(out)
+    Session(configuration, out, resume, say).run()
+    return Run(out)
+
+
+def identity(configuration: Configuration) -> str:
+    """A hash of everything that the result depends on."""
+    text = json.dumps({**configuration.as_dict(), "preset": None}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def open_folder(configuration: Configuration, out: Path, resume: bool) -> None:
+    """Make the folder of a run, or make sure that it is this run's."""
+    path = out / "configuration.json"
+    if path.exists():
+        held = from_dict(read_json(path))
+        if identity(held) != identity(configuration):
+            raise InputError(f"{out}: holds another experiment, {held.name}: choose another --out")
+        if not resume:
+            raise InputError(f"{out}: holds this experiment already: --resume goes on with it")
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: is not empty, and not the folder of a run: choose another --out")
+    else:
+        write_json(path, {**configuration.as_dict(), "versions": versions()})
+
+
+def finite_seeds(values: Float[np.ndarray, "seed ..."]) -> np.ndarray:
+    """Which seeds have finite numbers only."""
+    return np.isfinite(values).reshape(len(values), -1).all(axis=1)

@@ -1,0 +1,268 @@
+"""Every target and loss against a direct calculation in NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fedrain.agents import DDPG, TD3, TQC, Batch, Spaces
+from fedrain.agents.networks import soft_update
+from fedrain.agents.tqc import quantile_huber
+
+SPACES = Spaces(4, (-1.0, 1.4, 0.2), (1.0, 4.2, 0.3))
+COMMON = {"tau": 0.1, "batch_size": 8, "width": 16, "policy_frequency": 2, "discount": 0.9}
+DETERMINISTIC = {**COMMON, "learning_rate": 1e-3, "exploration_noise": 0.1}
+SOFT = {
+    **COMMON,
+    "actor_learning_rate": 1e-3,
+    "critic_learning_rate": 2e-3,
+    "alpha_learning_rate": 3e-3,
+    "quantiles": 5,
+    "critics": 3,
+    "target_frequency": 4,
+}
+KEY = jax.random.key(3)
+
+
+def random_batch(seed=0, size=8) -> Batch:
+    rng = np.random.default_rng(seed)
+    low, high = SPACES.bounds
+    return Batch(
+        *(
+            jnp.asarray(x, jnp.float32)
+            for x in (
+                rng.normal(size=(size, 4)),
+                rng.uniform(low, high, (size, 3)),
+                rng.normal(size=size),
+                rng.normal(size=(size, 4)),
+            )
+        )
+    )
+
+
+def new_agent(algorithm, seed=0):
+    """Targets that differ from what they follow."""
+    keys = jax.random.split(jax.random.key(seed), 4)
+    agent = algorithm.init(keys[0], keys[1], SPACES)
+    other = algorithm.init(keys[2], keys[3], SPACES)
+    return agent._replace(target_critic=other.critic, target_actor=other.target_actor)
+
+
+def forward(network, x):
+    for i, (weight, bias) in enumerate(network):
+        x = x @ np.asarray(weight, float) + np.asarray(bias, float)
+        x = np.maximum(x, 0) if i < len(network) - 1 else x
+    return x
+
+
+def member(critic, i):
+    return tuple((np.asarray(w)[i], np.asarray(b)[i]) for w, b in critic)
+
+
+def policy(actor, observation):
+    low, high = (np.array(b, float) for b in SPACES.bounds)
+    return (high + low) / 2 + (high - low) / 2 * np.tanh(forward(actor, observation))
+
+
+def values(critic, observation, action, number):
+    pair = np.concatenate([observation, action], 1)
+    return np.stack([forward(member(critic, i), pair) for i in range(number)])
+
+
+def test_ddpg_target_and_losses():
+    algorithm, batch = DDPG(**DETERMINISTIC), random_batch()
+    agent = new_agent(algorithm)
+    o, a, r, o2 = (np.asarray(x, float) for x in batch)
+    q2 = values(agent.target_critic, o2, policy(agent.target_actor, o2), 1)[0, :, 0]
+    y = r + 0.9 * q2
+    np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPACES), y, rtol=1e-4)
+    q = values(agent.critic, o, a, 1)[0, :, 0]
+    loss, mean = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
+    np.testing.assert_allclose(loss, np.mean((q - y) ** 2), rtol=1e-4)
+    np.testing.assert_allclose(mean, q.mean(), rtol=1e-4, atol=1e-6)
+    expected = -values(agent.critic, o, policy(agent.actor, o), 1).mean()
+    actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPACES)
+    np.testing.assert_allclose(actor_loss, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_td3_target_and_losses(first):
+    algorithm = TD3(
+        **DETERMINISTIC, policy_noise=0.6, noise_clip=0.5, clip_target_to_first_component=first
+    )
+    batch = random_batch(1)
+    agent = new_agent(algorithm, 1)
+    o, a, r, o2 = (np.asarray(x, float) for x in batch)
+    low, high = (np.array(b, float) for b in SPACES.bounds)
+    noise = 0.6 * np.asarray(jax.random.normal(KEY, (8, 3)), float)
+    assert (np.abs(noise) > 0.5).any()
+    noisy = policy(agent.target_actor, o2) + np.clip(noise, -0.5, 0.5) * (high - low) / 2
+    # The published habit: every component between the bounds of component 0.
+    clipped = np.clip(noisy, low[0], high[0]) if first else np.clip(noisy, low, high)
+    y = r + 0.9 * values(agent.target_critic, o2, clipped, 2)[..., 0].min(0)
+    np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPACES), y, rtol=1e-4)
+    q = values(agent.critic, o, a, 2)[..., 0]
+    loss, _ = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
+    np.testing.assert_allclose(loss, ((q - y) ** 2).mean(1).sum(), rtol=1e-4)
+    expected = -values(agent.critic, o, policy(agent.actor, o), 2)[0].mean()
+    actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPACES)
+    np.testing.assert_allclose(actor_loss, expected, rtol=1e-4)
+
+
+def squashed_normal(actor, observation, key):
+    """a ~ π and its log density, by the change of variables."""
+    mean, raw = np.split(forward(actor, observation), 2, axis=1)
+    log_std = -5 + 3.5 * (np.tanh(raw) + 1)
+    noise = np.asarray(jax.random.normal(key, mean.shape), float)
+    u = mean + np.exp(log_std) * noise
+    low, high = (np.array(b, float) for b in SPACES.bounds)
+    half = (high - low) / 2
+    density = -0.5 * noise**2 - log_std - 0.5 * np.log(2 * np.pi)
+    jacobian = np.log(half * (1 - np.tanh(u) ** 2) + 1e-6)
+    return (high + low) / 2 + half * np.tanh(u), (density - jacobian).sum(1)
+
+
+@pytest.mark.parametrize("drop", [0, 2])
+def test_tqc_target_and_losses(drop):
+    algorithm, batch = TQC(**SOFT, drop=drop), random_batch(2)
+    agent = new_agent(algorithm, 2)._replace(log_alpha=jnp.asarray(-0.7))
+    o, _, r, o2 = (np.asarray(x, float) for x in batch)
+    alpha = np.exp(-0.7)
+    action, log_p = squashed_normal(agent.actor, o2, KEY)
+    z = values(agent.target_critic, o2, action, 3)  # critic, batch, quantile
+    pooled = np.sort(z.transpose(1, 0, 2).reshape(8, 15), axis=1)[:, : 15 - 3 * drop]
+    y = r[:, None] + 0.9 * (pooled - alpha * log_p[:, None])
+    found = algorithm.critic_target(agent, batch, KEY, SPACES)
+    np.testing.assert_allclose(np.sort(found, axis=1), np.sort(y, axis=1), rtol=1e-3, atol=1e-4)
+    action, log_p = squashed_normal(agent.actor, o, KEY)
+    q = values(agent.critic, o, action, 3).mean((0, 2))
+    loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, KEY, SPACES)
+    np.testing.assert_allclose(loss, (alpha * log_p - q).mean(), rtol=1e-3)
+    np.testing.assert_allclose(log_probability, log_p, rtol=1e-3)
+
+
+def test_quantile_huber_is_its_definition():
+    rng = np.random.default_rng(0)
+    theta, target = rng.normal(0, 2, (3, 4, 5)), rng.normal(0, 2, (4, 7))
+    total = 0.0
+    for n in range(3):
+        for b in range(4):
+            for k in range(5):
+                for j in range(7):
+                    u = target[b, j] - theta[n, b, k]
+                    huber = 0.5 * u**2 if abs(u) <= 1 else abs(u) - 0.5
+                    total += abs((k + 0.5) / 5 - (u < 0)) * huber
+    found = quantile_huber(jnp.asarray(theta, jnp.float32), jnp.asarray(target, jnp.float32))
+    np.testing.assert_allclose(found, total / (3 * 4 * 5 * 7), rtol=1e-5)
+
+
+def test_quantile_huber_finds_quantiles():
+    """Its minimum over many draws is the quantiles of what they are drawn from."""
+    draws = jnp.asarray(np.random.default_rng(1).normal(0, 50, (1, 4000)), jnp.float32)
+    theta = jnp.zeros((1, 1, 3))
+    gradient = jax.jit(jax.grad(lambda t: quantile_huber(t, draws)))
+    for _ in range(4000):
+        theta -= 100 * gradient(theta)
+    expected = np.quantile(np.asarray(draws), [1 / 6, 1 / 2, 5 / 6])
+    np.testing.assert_allclose(theta[0, 0], expected, atol=2.0)
+
+
+def test_alpha_moves_towards_the_target_entropy():
+    """log α falls where the entropy is above its target, −dim(a), and rises below."""
+    algorithm = TQC(**SOFT)
+    agent = new_agent(algorithm, 3)
+    batch = random_batch(3)
+    for bias, rises in ((-8.0, True), (0.458, False)):  # log-std −5 and 0
+        *hidden, last = agent.actor
+        shifted = last._replace(
+            bias=last.bias.at[3:].set(bias), weight=last.weight.at[:, 3:].set(0)
+        )
+        after, _ = algorithm.update_policy(
+            agent._replace(actor=(*hidden, shifted)), batch, KEY, SPACES
+        )
+        assert (after.log_alpha > agent.log_alpha) == rises
+
+
+def test_td3_without_its_additions_is_ddpg():
+    ddpg = DDPG(**DETERMINISTIC)
+    td3 = TD3(**DETERMINISTIC, critics=1, policy_noise=0.0, noise_clip=0.0)
+    agents = [algorithm.init(KEY, KEY, SPACES) for algorithm in (ddpg, td3)]
+    for step in range(4):
+        batch = random_batch(step)
+        agents = [
+            algorithm.update(agent, batch, KEY, jnp.asarray(step), SPACES)[0]
+            for algorithm, agent in zip((ddpg, td3), agents, strict=True)
+        ]
+    jax.tree.map(np.testing.assert_array_equal, *agents)
+
+
+def test_policy_and_targets_wait_for_their_turn():
+    algorithm = TD3(**{**DETERMINISTIC, "policy_frequency": 3})
+    agent = algorithm.init(KEY, KEY, SPACES)
+    for step in range(1, 7):
+        after, losses = algorithm.update(agent, random_batch(), KEY, jnp.asarray(step), SPACES)
+        moved = not np.array_equal(after.actor[0].weight, agent.actor[0].weight)
+        target_moved = not np.array_equal(
+            after.target_critic[0].weight, agent.target_critic[0].weight
+        )
+        assert moved == target_moved == (step % 3 == 0)
+        assert np.isnan(losses.actor_loss) == (step % 3 != 0)
+
+
+def test_tqc_policy_catches_up_and_targets_keep_their_own_time():
+    algorithm = TQC(**{**SOFT, "policy_frequency": 3})
+    agent = algorithm.init(KEY, KEY, SPACES)
+    for step in range(1, 13):
+        after, _ = algorithm.update(agent, random_batch(), KEY, jnp.asarray(step), SPACES)
+        counts = (after.actor_optimiser[0].count, after.alpha_optimiser[0].count)
+        assert counts == ((3, 3) if step % 3 == 0 else (0, 0))
+        target_moved = not np.array_equal(
+            after.target_critic[0].weight, agent.target_critic[0].weight
+        )
+        assert target_moved == (step % 4 == 0)
+
+
+def test_soft_update():
+    old, new = new_agent(DDPG(**DETERMINISTIC), 0).actor, new_agent(DDPG(**DETERMINISTIC), 1).actor
+    mixed = soft_update(old, new, 0.25)
+    np.testing.assert_allclose(
+        mixed[1].weight, 0.75 * old[1].weight + 0.25 * new[1].weight, atol=1e-6
+    )
+
+
+def test_first_step_of_adam_is_the_learning_rate():
+    """After one step m/√v is the sign of the gradient."""
+    algorithm = DDPG(**DETERMINISTIC)
+    agent = new_agent(algorithm)
+    after, _ = algorithm.update_critic(agent, random_batch(), KEY, SPACES)
+    change = np.abs(np.asarray(after.critic[1].weight - agent.critic[1].weight))
+    active = change > 1e-4
+    assert active.mean() > 0.3
+    np.testing.assert_allclose(change[active], 1e-3, rtol=1e-2)
+
+
+def test_networks_start_within_their_fan_in():
+    agent = DDPG(**{**DETERMINISTIC, "width": 64}).init(KEY, KEY, SPACES)
+    for network in (agent.actor, agent.critic):
+        for layer in network:
+            bound = layer.weight.shape[-2] ** -0.5
+            for leaf in layer:
+                assert np.abs(leaf).max() <= bound
+        weight = network[1].weight
+        assert np.std(weight) == pytest.approx(64**-0.5 / 3**0.5, rel=0.05)
+
+
+def test_actions_stay_within_bounds():
+    for algorithm in (DDPG(**DETERMINISTIC), TD3(**DETERMINISTIC), TQC(**SOFT)):
+        agent = algorithm.init(KEY, KEY, SPACES)
+        for seed in range(50):
+            key = jax.random.key(seed)
+            observation = 100 * jax.random.normal(key, (4,))
+            for action in (
+                algorithm.explore(agent, observation, key, SPACES),
+                algorithm.act(agent.actor, observation, key, SPACES),
+                SPACES.uniform(key),
+            ):
+                low, high = SPACES.bounds
+                assert (action >= low - 1e-6).all()
+                assert (action <= high + 1e-6).all()

@@ -1,0 +1,22 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fedrain.agents.replay import Batch, pack, row_size, sample, unpack
+
+
+def test_rows_hold_what_they_are_given():
+    rng = np.random.default_rng(0)
+    transition = Batch(*(jnp.asarray(rng.normal(size=s)) for s in ((5, 4), (5, 3), (5,), (5, 4))))
+    rows = pack(transition)
+    assert rows.shape == (5, row_size(4, 3))
+    jax.tree.map(np.testing.assert_array_equal, unpack(rows, 4), transition)
+
+
+def test_draws_are_uniform_over_what_is_filled():
+    rows = jnp.arange(10.0)[:, None]
+    drawn = np.asarray(sample(rows, jnp.asarray(7), jax.random.key(0), 70_000))[:, 0]
+    counts = np.bincount(drawn.astype(int), minlength=10)
+    assert counts[7:].sum() == 0
+    # Each count is binomial with mean 10 000 and standard deviation 93.
+    assert np.abs(counts[:7] - 10_000).max() < 5 * 93

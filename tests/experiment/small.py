@@ -1,0 +1,46 @@
+"""Experiments small enough to train in a test."""
+
+from pathlib import Path
+
+PRESET = """
+[ddpg]
+learning_rate = 1e-3
+tau = 0.02
+batch_size = 16
+width = 16
+exploration_noise = 0.2
+policy_frequency = 2
+warmup_steps = 20
+
+[td3]
+learning_rate = 1e-3
+tau = 0.02
+batch_size = 16
+width = 16
+exploration_noise = 0.2
+policy_frequency = 3
+warmup_steps = 20
+
+[tqc]
+actor_learning_rate = 1e-3
+critic_learning_rate = 1e-3
+alpha_learning_rate = 1e-3
+tau = 0.02
+batch_size = 16
+width = 16
+policy_frequency = 3
+target_frequency = 2
+quantiles = 5
+critics = 2
+warmup_steps = 20
+"""
+
+
+def small_preset(folder: Path) -> Path:
+    path = folder / "small.toml"
+    path.write_text(PRESET, encoding="utf-8")
+    return path
+
+
+#: A climate of 12 latitudes and episodes of 10 steps.
+SMALL = {"latitudes": 12, "episode_length": 10}

@@ -1,0 +1,232 @@
+"""Runs: the same bits however they were interrupted, in folders that explain themselves."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import fedrain
+from fedrain.agents import Batch
+from fedrain.climate import BAND_NAMES
+from fedrain.envs import parallel_env
+from fedrain.errors import InputError
+from fedrain.experiment import configure, load, train
+from fedrain.experiment.fused import run_episode
+from fedrain.experiment.host import Separate, Shared, train_on_host
+from fedrain.experiment.stepping import StepKeys, learn, spaces_of, start_training, step_keys
+from fedrain.experiment.storage import read_arrays
+from fedrain.federation import Sharing, average
+from tests.experiment.small import SMALL, small_preset
+
+
+@pytest.fixture
+def preset(tmp_path):
+    return small_preset(tmp_path)
+
+
+def contents(folder):
+    weights, _ = read_arrays(folder / "weights.safetensors")
+    return weights, load(folder).returns.returns.values, load(folder).results
+
+
+def assert_same(first, second):
+    (w1, r1, s1), (w2, r2, s2) = contents(first), contents(second)
+    for name, weights in w1.items():
+        np.testing.assert_array_equal(weights, w2[name], err_msg=name)
+    np.testing.assert_array_equal(r1, r2)
+    xr.testing.assert_equal(s1, s2)
+
+
+@pytest.mark.parametrize(
+    ("env", "algo"), [("ebm-v1", "td3"), ("ebm-v2", "tqc"), ("ebm-v3", "ddpg")]
+)
+def test_the_same_bits_twice(tmp_path, preset, env, algo):
+    configuration = configure(env=env, algo=algo, preset=preset, seeds=2, episodes=5, **SMALL)
+    for name in ("a", "b"):
+        train(configuration, tmp_path / name)
+    assert_same(tmp_path / "a", tmp_path / "b")
+
+
+def test_seeds_do_not_depend_on_their_company(tmp_path, preset):
+    for name, seeds in (("alone", [3]), ("together", [1, 3])):
+        train(configure(preset=preset, seeds=seeds, episodes=4, **SMALL), tmp_path / name)
+    alone, together = (contents(tmp_path / n)[1] for n in ("alone", "together"))
+    np.testing.assert_allclose(together[:, 1], alone[:, 0], rtol=1e-4)
+    assert not np.allclose(together[:, 0], together[:, 1], rtol=1e-3)
+
+
+def test_agents_start_alike_and_are_averaged_on_time(tmp_path, preset):
+    run = train(configure(preset=preset, episodes=6, sync_every=3, **SMALL), tmp_path / "run")
+    distance = run.returns.actor_distance.values[:, 0]
+    assert distance[:2] == pytest.approx(0, abs=1e-6)  # warm-up: no agent has learnt
+    assert (distance[2:] > 0).all()
+    assert distance[3] < distance[2]  # after the average of episode 3
+    weights, _ = read_arrays(run.folder / "weights.safetensors")
+    local, whole = weights["local/0/weight"][0], weights["global/0/weight"][0]
+    assert not np.allclose(local[0], local[1])
+    for agent in range(6):
+        np.testing.assert_allclose(whole[agent], local.mean(0), atol=1e-6)
+
+
+def test_identical_agents_stay_identical(preset):
+    """n copies of one agent, fed the same, are one agent, averaged or not."""
+    configuration = configure(env="ebm-v2", preset=preset, agents=2, **SMALL)
+    environment, algorithm = configuration.make_environment(), configuration.make_algorithm()
+    spaces = spaces_of(environment)
+    seeds = jnp.asarray([0], jnp.uint32)
+
+    def twin(tree):
+        return jax.tree.map(lambda x: jnp.repeat(x[:1], 2, axis=0), tree)
+
+    training = twin(start_training(algorithm, spaces, 2, seeds, 40))
+    learning = jax.jit(learn, static_argnums=(0, 1))
+    rng = np.random.default_rng(0)
+    for step in range(40):
+        shapes = ((12,), (spaces.action_size,), (), (12,))
+        row = Batch(
+            *(jnp.asarray(np.repeat(rng.normal(size=(1, *s)), 2, 0), jnp.float32) for s in shapes)
+        )
+        keys = StepKeys(*twin(tuple(step_keys(seeds, jnp.asarray(step), 2))))
+        training, _ = learning(algorithm, spaces, training, row, keys, jnp.asarray(step))
+    averaged = average(training.agents, 1, Sharing(), jnp.asarray(True))
+    for agents in (training.agents, averaged):
+        jax.tree.map(lambda x: np.testing.assert_allclose(x[0], x[1], atol=1e-7), agents)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-7), averaged, training.agents
+    )
+
+
+COMMAND = """
+import sys
+from fedrain.experiment import configure, training
+training.CHECKPOINT_SECONDS = 0.0
+c = configure(preset=sys.argv[1], seeds=2, episodes=12, latitudes=12, episode_length=10)
+training.train(c, sys.argv[2], resume=True, say=lambda message: None)
+"""
+
+
+def test_killed_again_and_again(tmp_path, preset):
+    """SIGKILL at random moments; what is left in the end is what an undisturbed run leaves."""
+    configuration = configure(preset=preset, seeds=2, episodes=12, **SMALL)
+    train(configuration, tmp_path / "whole")
+    broken = tmp_path / "broken"
+    rng = random.Random(0)
+    cache = {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+
+    def checkpoint():
+        return max(broken.glob("checkpoint/state-*"), default=None)
+
+    for _ in range(4):
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, str(preset), str(broken)],
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **cache},
+        )
+        begin, deadline = checkpoint(), time.monotonic() + 90
+        while checkpoint() == begin and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.03))
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert checkpoint() != begin
+    train(configuration, broken, resume=True)
+    assert_same(tmp_path / "whole", broken)
+    assert not list(broken.rglob("*.partial"))
+
+
+@pytest.mark.parametrize("algo", ["ddpg", "td3", "tqc"])
+def test_host_loop_gives_what_the_fused_loop_gives(tmp_path, preset, algo):
+    configuration = configure(env="ebm-v1", algo=algo, preset=preset, episodes=5, **SMALL)
+    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
+    world = Separate([gymnasium.make("fedrain/EnergyBalance-v1", **SMALL)])
+    _, returns = train_on_host(world, configuration.make_algorithm(), 5, capacity=50)
+    np.testing.assert_allclose(returns, fused, rtol=1e-3)
+
+
+@pytest.mark.parametrize("env", ["ebm-v2", "ebm-v3"])
+def test_host_loop_with_several_agents(tmp_path, preset, env):
+    configuration = configure(env=env, agents=3, preset=preset, episodes=5, sync_every=2, **SMALL)
+    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
+    if env == "ebm-v2":
+        name = "fedrain/EnergyBalance-v2"
+        world = Separate([gymnasium.make(name, agents=3, region=i, **SMALL) for i in range(3)])
+    else:
+        world = Shared(parallel_env(agents=3, **SMALL))
+    _, returns = train_on_host(world, configuration.make_algorithm(), 5, sync_every=2, capacity=50)
+    np.testing.assert_allclose(returns, fused, rtol=1e-3)
+
+
+def test_host_loop_on_climlab(tmp_path, preset):
+    configuration = configure(env="ebm-v1", preset=preset, episodes=3, **SMALL)
+    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
+    world = Separate([gymnasium.make("fedrain/EnergyBalance-v1", backend="climlab", **SMALL)])
+    _, returns = train_on_host(world, configuration.make_algorithm(), 3, capacity=30)
+    np.testing.assert_allclose(returns, fused, rtol=1e-3)
+
+
+def test_compiled_once(tmp_path, preset):
+    run_episode.clear_cache()
+    train(configure(preset=preset, episodes=6, sync_every=2, **SMALL), tmp_path / "a")
+    train(configure(preset=preset, episodes=6, sync_every=3, **SMALL), tmp_path / "b")
+    assert run_episode._cache_size() == 1
+
+
+def test_a_run_explains_itself(tmp_path, preset):
+    configuration = configure(preset=preset, seeds=2, episodes=4, **SMALL)
+    run = train(configuration, tmp_path / "run")
+    stored = json.loads((run.folder / "configuration.json").read_text(encoding="utf-8"))
+    assert stored["hyperparameters"]["width"] == 16
+    assert stored["versions"]["fedrain"] == fedrain.__version__
+    assert run.configuration == configuration
+    assert run.returns.returns.dims == ("episode", "seed", "agent")
+    assert run.results.band.values.tolist() == list(BAND_NAMES)
+    assert list((run.folder / "events").iterdir())
+    assert not (run.folder / "checkpoint").exists()
+    for dataset in (run.returns, run.results):
+        assert dataset.attrs["Conventions"].startswith("CF-")
+    summary = run.summary()
+    np.testing.assert_allclose(
+        summary["bands_mean"], np.mean([s["bands"] for s in summary["per_seed"]], axis=0)
+    )
+
+
+def test_policy_is_a_plain_function(tmp_path, preset):
+    """Played through the environment, the loaded policies give the stored skill."""
+    run = train(configure(preset=preset, agents=2, seeds=2, episodes=4, **SMALL), tmp_path / "run")
+    env = run.configuration.make_environment()
+    policies = [run.policy(seed=1, agent=agent) for agent in range(2)]
+    state, observation = env.reset()
+    for _ in range(10):
+        action = jnp.stack([p(o) for p, o in zip(policies, observation, strict=True)])
+        state, observation, _, _ = env.step(state, action)
+    stored = run.results.surface_temperature.sel(policy="local", seed=1).values[-1]
+    np.testing.assert_allclose(env.profile(state), stored, atol=1e-4)
+    with pytest.raises(InputError, match="no agent 2"):
+        run.policy(agent=2)
+
+
+def test_a_seed_that_breaks_stops_alone(tmp_path, preset):
+    """A learning rate that overflows: named, and the rest goes on."""
+    text = preset.read_text(encoding="utf-8").replace(
+        "learning_rate = 1e-3", "learning_rate = 1e30"
+    )
+    preset.write_text(text, encoding="utf-8")
+    said = []
+    configuration = configure(preset=preset, seeds=1, agents=2, episodes=5, **SMALL)
+    run = train(configuration, tmp_path / "run", say=said.append)
+    assert any("seed 0 stops: agent" in line and "at step" in line for line in said)
+    with pytest.raises(InputError, match="no seed has finite results"):
+        run.summary()

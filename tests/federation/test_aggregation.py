@@ -1,0 +1,108 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fedrain.agents import Spaces, load_algorithm
+from fedrain.errors import InputError
+from fedrain.federation import Sharing, actor_distance, average, mean_network
+
+SPACES = Spaces(3, (0.0, 0.0), (1.0, 1.0))
+
+
+def stack(number, algo="ddpg"):
+    algorithm = load_algorithm(algo)
+    keys = jax.random.split(jax.random.key(0), number)
+    return jax.vmap(lambda key: algorithm.init(key, key, SPACES))(keys)
+
+
+def test_mean_of_each_seed_goes_to_all_its_agents():
+    agents = stack(6)
+    mean = mean_network(agents.actor, 2, Sharing())
+    for old, new in zip(jax.tree.leaves(agents.actor), jax.tree.leaves(mean), strict=True):
+        for seed in range(2):
+            expected = np.asarray(old[3 * seed : 3 * seed + 3]).mean(0)
+            for agent in range(3):
+                np.testing.assert_allclose(new[3 * seed + agent], expected, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what Flower imports
+@pytest.mark.parametrize("weights", [None, (1.0, 2.0, 5.0)])
+def test_equals_flowers_fedavg(weights):
+    """The same arrays through Flower's own strategy."""
+    from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+    from flwr.serverapp.strategy import FedAvg
+
+    agents = stack(3)
+    replies = []
+    for i in range(3):
+        arrays = [np.asarray(leaf[i]) for leaf in jax.tree.leaves(agents.actor)]
+        share = 1.0 if weights is None else weights[i]
+        content = RecordDict(
+            {
+                "arrays": ArrayRecord(arrays),
+                "metrics": MetricRecord({"num-examples": share}),
+            }
+        )
+        question = Message(RecordDict(), dst_node_id=i, message_type="train")
+        replies.append(Message(content, reply_to=question))
+    found, _ = FedAvg().aggregate_train(1, replies)
+    expected = found.to_numpy_ndarrays()
+    mean = mean_network(agents.actor, 1, Sharing(weights=weights))
+    for ours, theirs in zip(jax.tree.leaves(mean), expected, strict=True):
+        np.testing.assert_allclose(ours[0], theirs, atol=1e-6)
+
+
+def test_one_agent_changes_nothing():
+    agents = stack(4)
+    after = average(agents, 4, Sharing(critics=True), jnp.asarray(True))
+    jax.tree.map(np.testing.assert_array_equal, after, agents)
+
+
+def test_only_actors_travel():
+    agents = stack(3)
+    after = average(agents, 1, Sharing(), jnp.asarray(True))
+    jax.tree.map(
+        np.testing.assert_array_equal, after._replace(actor=None), agents._replace(actor=None)
+    )
+    assert not np.array_equal(after.actor[0].weight, agents.actor[0].weight)
+
+
+def test_critics_travel_on_request():
+    agents = stack(3)
+    after = average(agents, 1, Sharing(critics=True), jnp.asarray(True))
+    np.testing.assert_array_equal(after.critic[0].weight[0], after.critic[0].weight[2])
+    np.testing.assert_array_equal(after.target_critic[0].weight, agents.target_critic[0].weight)
+
+
+def test_personal_layers_stay():
+    agents = stack(3)
+    after = average(agents, 1, Sharing(layers=(0, 1)), jnp.asarray(True))
+    np.testing.assert_array_equal(after.actor[2].weight, agents.actor[2].weight)
+    np.testing.assert_array_equal(after.actor[1].weight[0], after.actor[1].weight[2])
+
+
+def test_not_now():
+    agents = stack(3)
+    after = average(agents, 1, Sharing(), jnp.asarray(False))
+    jax.tree.map(np.testing.assert_array_equal, after, agents)
+
+
+def test_distance_is_zero_after_an_average():
+    agents = stack(6)
+    assert (actor_distance(agents.actor, 2) > 0.01).all()
+    after = average(agents, 2, Sharing(), jnp.asarray(True))
+    np.testing.assert_allclose(actor_distance(after.actor, 2), 0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "change", [{"weights": (1.0, -1.0)}, {"weights": (0.0, 0.0)}, {"layers": (3,)}]
+)
+def test_bad_sharing(change):
+    with pytest.raises(InputError):
+        Sharing(**change)
+
+
+def test_weights_must_be_one_for_each_agent():
+    with pytest.raises(InputError, match="2 weights for 3 agents"):
+        Sharing(weights=(1.0, 1.0)).check(3)
