@@ -151,5 +151,5 @@ def _parameters(run: Run, figure: Figure) -> None:
             axes.axhline(bound, color="0.6", linestyle=":", linewidth=1.0)
         axes.set_ylabel(f"{row.symbol} ({row.unit.replace('-2', '⁻²').replace('-1', '⁻¹')})")
         latitude_axis(axes)
-    panels[0].legend(frameon=False, fontsize="small")
+    panels[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     panels[-1].set_xlabel("Latitude (dotted: bounds of the parameter)")
