@@ -147,25 +147,31 @@ def test_killed_again_and_again(tmp_path, preset):
     assert not list(broken.rglob("*.partial"))
 
 
-@pytest.mark.parametrize("algo", ["ddpg", "td3", "tqc"])
-def test_host_loop_gives_what_the_fused_loop_gives(tmp_path, preset, algo):
-    configuration = configure(env="ebm-v1", algo=algo, preset=preset, episodes=5, **SMALL)
-    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
-    world = Separate([gymnasium.make("fedrain/EnergyBalance-v1", **SMALL)])
-    _, returns = train_on_host(world, configuration.make_algorithm(), 5, capacity=50)
-    np.testing.assert_allclose(returns, fused, rtol=1e-3)
-
-
-@pytest.mark.parametrize("env", ["ebm-v2", "ebm-v3"])
-def test_host_loop_with_several_agents(tmp_path, preset, env):
-    configuration = configure(env=env, agents=3, preset=preset, episodes=5, sync_every=2, **SMALL)
-    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
+def world_of(env):
+    if env == "ebm-v1":
+        return Separate([gymnasium.make("fedrain/EnergyBalance-v1", **SMALL)])
     if env == "ebm-v2":
         name = "fedrain/EnergyBalance-v2"
-        world = Separate([gymnasium.make(name, agents=3, region=i, **SMALL) for i in range(3)])
-    else:
-        world = Shared(parallel_env(agents=3, **SMALL))
-    _, returns = train_on_host(world, configuration.make_algorithm(), 5, sync_every=2, capacity=50)
+        return Separate([gymnasium.make(name, agents=3, region=i, **SMALL) for i in range(3)])
+    return Shared(parallel_env(agents=3, **SMALL))
+
+
+@pytest.mark.parametrize(
+    ("env", "algo"), [("ebm-v1", "tqc"), ("ebm-v2", "td3"), ("ebm-v3", "ddpg")]
+)
+def test_host_loop_gives_what_the_fused_loop_gives(tmp_path, preset, env, algo):
+    agents = None if env == "ebm-v1" else 3
+    configuration = configure(
+        env=env, agents=agents, algo=algo, preset=preset, episodes=5, sync_every=2, **SMALL
+    )
+    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
+    _, returns = train_on_host(
+        world_of(env),
+        configuration.make_algorithm(),
+        episodes=5,
+        sync_every=configuration.sync_every,
+        capacity=50,
+    )
     np.testing.assert_allclose(returns, fused, rtol=1e-3)
 
 

@@ -29,25 +29,23 @@ def test_mean_of_each_seed_goes_to_all_its_agents():
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what Flower imports
 @pytest.mark.parametrize("weights", [None, (1.0, 2.0, 5.0)])
 def test_equals_flowers_fedavg(weights):
-    """The same arrays through Flower's own strategy."""
-    from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
-    from flwr.serverapp.strategy import FedAvg
+    """The same arrays through the function that Flower's FedAvg averages replies with."""
+    from flwr.app import ArrayRecord, MetricRecord, RecordDict
+    from flwr.serverapp.strategy.strategy_utils import aggregate_arrayrecords
 
     agents = stack(3)
-    replies = []
-    for i in range(3):
-        arrays = [np.asarray(leaf[i]) for leaf in jax.tree.leaves(agents.actor)]
-        share = 1.0 if weights is None else weights[i]
-        content = RecordDict(
+    replies = [
+        RecordDict(
             {
-                "arrays": ArrayRecord(arrays),
-                "metrics": MetricRecord({"num-examples": share}),
+                "arrays": ArrayRecord(
+                    [np.asarray(leaf[i]) for leaf in jax.tree.leaves(agents.actor)]
+                ),
+                "metrics": MetricRecord({"share": 1.0 if weights is None else weights[i]}),
             }
         )
-        question = Message(RecordDict(), dst_node_id=i, message_type="train")
-        replies.append(Message(content, reply_to=question))
-    found, _ = FedAvg().aggregate_train(1, replies)
-    expected = found.to_numpy_ndarrays()
+        for i in range(3)
+    ]
+    expected = aggregate_arrayrecords(replies, "share").to_numpy_ndarrays()
     mean = mean_network(agents.actor, 1, Sharing(weights=weights))
     for ours, theirs in zip(jax.tree.leaves(mean), expected, strict=True):
         np.testing.assert_allclose(ours[0], theirs, atol=1e-6)
