@@ -14,7 +14,7 @@ run: $(VENV)/.installed
 
 ## Style, types and the test suite.
 test: lint types
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m slow

@@ -129,7 +129,7 @@ def test_killed_again_and_again(tmp_path, preset):
     def checkpoint():
         return max(broken.glob("checkpoint/state-*"), default=None)
 
-    for _ in range(4):
+    for _ in range(3):
         process = subprocess.Popen(
             [sys.executable, "-c", COMMAND, str(preset), str(broken)],
             stderr=subprocess.DEVNULL,
