@@ -113,11 +113,36 @@ class Algorithm(ABC):
     ) -> Float[Array, " action"]:
         """The action of the learnt policy."""
 
+    @property
     @abstractmethod
+    def critic_rate(self) -> float:
+        """Learning rate of the critics."""
+
+    @abstractmethod
+    def critic_target(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+    ) -> Float[Array, "..."]:
+        """What the critics are to learn, from the target networks."""
+
+    @abstractmethod
+    def critic_loss(
+        self, critic: Network, batch: Batch, target: Float[Array, "..."]
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """The critics' loss, and their mean value."""
+
     def update_critic(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
     ) -> tuple[Agent, Losses]:
         """One gradient step of the critics."""
+        target = self.critic_target(agent, batch, key, spaces)
+        (loss, q), gradient = jax.value_and_grad(self.critic_loss, has_aux=True)(
+            agent.critic, batch, target
+        )
+        critic, optimiser = adam_step(
+            self.critic_rate, gradient, agent.critic_optimiser, agent.critic
+        )
+        losses = Losses(loss, jnp.full((), jnp.nan), q)
+        return agent._replace(critic=critic, critic_optimiser=optimiser), losses
 
     @abstractmethod
     def update_policy(

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key
 
-from fedrain.agents.algorithm import Agent, Algorithm, Losses, Spaces, adam_step
+from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step
 from fedrain.agents.networks import Network, apply_network, init_network, soft_update
 from fedrain.agents.replay import Batch
 
@@ -87,6 +87,11 @@ class TD3(Algorithm):
             return jnp.clip(noisy, spaces.low[0], spaces.high[0])
         return spaces.clip(noisy)
 
+    @property
+    def critic_rate(self) -> float:
+        """Learning rate of the critics."""
+        return self.learning_rate
+
     def critic_target(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
     ) -> Float[Array, " batch"]:
@@ -109,20 +114,6 @@ class TD3(Algorithm):
         first = jax.tree.map(lambda stacked: stacked[:1], critic)
         action = self.act(actor, batch.observation, None, spaces)
         return -self.values(first, batch.observation, action).mean()
-
-    def update_critic(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
-    ) -> tuple[Agent, Losses]:
-        """One gradient step of the critics."""
-        target = self.critic_target(agent, batch, key, spaces)
-        (loss, q), gradient = jax.value_and_grad(self.critic_loss, has_aux=True)(
-            agent.critic, batch, target
-        )
-        critic, optimiser = adam_step(
-            self.learning_rate, gradient, agent.critic_optimiser, agent.critic
-        )
-        losses = Losses(loss, jnp.full((), jnp.nan), q)
-        return agent._replace(critic=critic, critic_optimiser=optimiser), losses
 
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces

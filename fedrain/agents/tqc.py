@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from fedrain.agents.algorithm import Agent, Algorithm, Losses, Spaces, adam_step, repeat
+from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step, repeat
 from fedrain.agents.networks import Network, apply_network, init_network, soft_update
 from fedrain.agents.replay import Batch
 
@@ -111,6 +111,11 @@ class TQC(Algorithm):
         pair = jnp.concatenate([observation, action], axis=-1)
         return jax.vmap(apply_network, in_axes=(0, None))(critic, pair)
 
+    @property
+    def critic_rate(self) -> float:
+        """Learning rate of the critics."""
+        return self.critic_learning_rate
+
     def critic_target(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
     ) -> Float[Array, "batch kept"]:
@@ -140,20 +145,6 @@ class TQC(Algorithm):
         values = self.values(agent.critic, batch.observation, action).mean(axis=(0, 2))
         alpha = jnp.exp(agent.log_alpha)
         return (alpha * log_probability - values).mean(), log_probability
-
-    def update_critic(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
-    ) -> tuple[Agent, Losses]:
-        """One gradient step of the critics."""
-        target = self.critic_target(agent, batch, key, spaces)
-        (loss, q), gradient = jax.value_and_grad(self.critic_loss, has_aux=True)(
-            agent.critic, batch, target
-        )
-        critic, optimiser = adam_step(
-            self.critic_learning_rate, gradient, agent.critic_optimiser, agent.critic
-        )
-        losses = Losses(loss, jnp.full((), jnp.nan), q)
-        return agent._replace(critic=critic, critic_optimiser=optimiser), losses
 
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces

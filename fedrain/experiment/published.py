@@ -8,8 +8,6 @@ from typing import NamedTuple
 from fedrain.climate import BAND_NAMES
 from fedrain.experiment.configuration import Configuration
 
-SEEDS = 10  # of every published figure
-
 
 class Published(NamedTuple):
     """Mean and standard deviation over 10 seeds of the areaWRMSE of each band, in K."""

@@ -9,7 +9,6 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 from tensorboardX import SummaryWriter
 
 from fedrain.errors import InputError
@@ -174,8 +173,3 @@ def open_folder(configuration: Configuration, out: Path, resume: bool) -> None:
         raise InputError(f"{out}: is not empty, and not the folder of a run: choose another --out")
     else:
         write_json(path, {**configuration.as_dict(), "versions": versions()})
-
-
-def finite_seeds(values: Float[np.ndarray, "seed ..."]) -> np.ndarray:
-    """Which seeds have finite numbers only."""
-    return np.isfinite(values).reshape(len(values), -1).all(axis=1)
