@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-slow test-lowest lint types docs bench clean
+.PHONY: run test test-slow test-lowest lint types docs bench bench-training clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and pictures.
 run: $(VENV)/.installed
@@ -40,8 +40,15 @@ docs: $(VENV)/.installed-docs
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/model_speed.py
 
+## Speed of training against sbx, stable-baselines3 and the published way of working (brings PyTorch).
+bench-training:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet -e '.[climlab]' -r benchmarks/requirements.txt
+	.venv-peers/bin/python benchmarks/training_speed.py
+	.venv-peers/bin/python benchmarks/agents_cost.py
+
 clean:
-	rm -rf $(VENV) .venv-lowest docs/_build runs
+	rm -rf $(VENV) .venv-lowest .venv-peers docs/_build runs
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -59,11 +59,6 @@ class Spaces:
         """Each component to its own bounds."""
         return jnp.clip(action, *self.bounds)
 
-    def uniform(self, key: Key[Array, ""]) -> Float[Array, " action"]:
-        """A uniformly random action."""
-        low, high = self.bounds
-        return jax.random.uniform(key, low.shape, minval=low, maxval=high)
-
 
 class Agent(NamedTuple):
     """Everything that one agent learns. What an algorithm does not use is None."""
@@ -103,15 +98,23 @@ class Algorithm(ABC):
 
     @abstractmethod
     def explore(
-        self, agent: Agent, observation: Float[Array, " obs"], key: Key[Array, ""], spaces: Spaces
+        self,
+        agent: Agent,
+        observation: Float[Array, " obs"],
+        noise: Float[Array, " action"],
+        spaces: Spaces,
     ) -> Float[Array, " action"]:
-        """An action to learn from."""
+        """An action to learn from; ``noise`` is standard normal."""
 
     @abstractmethod
     def act(
-        self, actor: Network, observation: Float[Array, " obs"], key: Key[Array, ""], spaces: Spaces
+        self,
+        actor: Network,
+        observation: Float[Array, " obs"],
+        noise: Float[Array, " action"],
+        spaces: Spaces,
     ) -> Float[Array, " action"]:
-        """The action of the learnt policy."""
+        """The action of the learnt policy; ``noise`` is standard normal, for those that draw it."""
 
     @property
     @abstractmethod
@@ -129,20 +132,6 @@ class Algorithm(ABC):
         self, critic: Network, batch: Batch, target: Float[Array, "..."]
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """The critics' loss, and their mean value."""
-
-    def update_critic(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
-    ) -> tuple[Agent, Losses]:
-        """One gradient step of the critics."""
-        target = self.critic_target(agent, batch, key, spaces)
-        (loss, q), gradient = jax.value_and_grad(self.critic_loss, has_aux=True)(
-            agent.critic, batch, target
-        )
-        critic, optimiser = adam_step(
-            self.critic_rate, gradient, agent.critic_optimiser, agent.critic
-        )
-        losses = Losses(loss, jnp.full((), jnp.nan), q)
-        return agent._replace(critic=critic, critic_optimiser=optimiser), losses
 
     @abstractmethod
     def update_policy(
@@ -166,19 +155,30 @@ class Algorithm(ABC):
     def update(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], step: Int[Array, ""], spaces: Spaces
     ) -> tuple[Agent, Losses]:
-        """One update: critics at every step, the policy when it is due."""
+        """One update: critics at every step, the policy when it is due.
+
+        Losses are NaN where the policy is not: the critics learn from their gradient alone, and
+        the loss itself, which is costly for quantiles, is worked out when it is to be logged.
+        """
         critic_key, policy_key = jax.random.split(key)
-        agent, losses = self.update_critic(agent, batch, critic_key, spaces)
+        target = self.critic_target(agent, batch, critic_key, spaces)
+        gradient, q = jax.grad(self.critic_loss, has_aux=True)(agent.critic, batch, target)
+        critic, optimiser = adam_step(
+            self.critic_rate, gradient, agent.critic_optimiser, agent.critic
+        )
+        before, agent = agent.critic, agent._replace(critic=critic, critic_optimiser=optimiser)
+        policy_steps = self.policy_steps(step)
 
-        def policy(i: Int[Array, ""], carry: tuple[Agent, Losses]) -> tuple[Agent, Losses]:
-            agent, losses = carry
-            agent, loss = self.update_policy(
-                agent, batch, jax.random.fold_in(policy_key, i), spaces
-            )
-            return agent, losses._replace(actor_loss=loss)
+        def policy(i: Int[Array, ""], carry: tuple[Agent, Array]) -> tuple[Agent, Array]:
+            key = jax.random.fold_in(policy_key, i)
+            return self.update_policy(carry[0], batch, key, spaces)
 
-        agent, losses = repeat(self.policy_steps(step), policy, (agent, losses))
-        return self.finish(agent, step), losses
+        unknown = jnp.full((), jnp.nan)
+        critic_loss = jax.lax.cond(
+            policy_steps > 0, lambda: self.critic_loss(before, batch, target)[0], lambda: unknown
+        )
+        agent, actor_loss = repeat(policy_steps, policy, (agent, unknown))
+        return self.finish(agent, step), Losses(critic_loss, actor_loss, q)
 
 
 def repeat(times: Int[Array, ""], function: Callable[[Any, T], T], value: T) -> T:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, UInt32
 
 
 class Batch(NamedTuple):
@@ -40,12 +40,11 @@ def unpack(rows: Float[Array, "*batch row"], observation_size: int) -> Batch:
     )
 
 
-def sample(
-    rows: Float[Array, "capacity row"],
+def take(
+    rows: Float[Array, "agent capacity row"],
+    bits: UInt32[Array, "agent batch"],
     filled: Int[Array, ""],
-    key: Key[Array, ""],
-    size: int,
-) -> Float[Array, "size row"]:
-    """``size`` of the first ``filled`` rows, with replacement."""
-    index = jax.random.randint(key, (size,), 0, filled)
-    return rows.at[index].get(mode="promise_in_bounds")
+) -> Float[Array, "agent batch row"]:
+    """A random choice, with replacement, of the first ``filled`` rows of every agent."""
+    index = bits % filled.astype(bits.dtype)
+    return jax.vmap(lambda r, i: r.at[i].get(mode="promise_in_bounds"))(rows, index)

@@ -15,7 +15,7 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step
-from fedrain.agents.networks import Network, apply_network, init_network, soft_update
+from fedrain.agents.networks import Network, apply_network, apply_stack, init_network, soft_update
 from fedrain.agents.replay import Batch
 
 
@@ -44,20 +44,23 @@ class TD3(Algorithm):
         return Agent(actor, critic, actor, critic, adam.init(actor), adam.init(critic))
 
     def act(
-        self, actor: Network, observation: Float[Array, "*batch obs"], key: object, spaces: Spaces
+        self, actor: Network, observation: Float[Array, "*batch obs"], noise: object, spaces: Spaces
     ) -> Float[Array, "*batch action"]:
         """π(s): tanh, scaled to the bounds."""
-        del key
+        del noise
         squashed = jnp.tanh(apply_network(actor, observation))
         return spaces.centre + spaces.half_range * squashed
 
     def explore(
-        self, agent: Agent, observation: Float[Array, " obs"], key: Key[Array, ""], spaces: Spaces
+        self,
+        agent: Agent,
+        observation: Float[Array, " obs"],
+        noise: Float[Array, " action"],
+        spaces: Spaces,
     ) -> Float[Array, " action"]:
         """π(s) with normal noise, clipped to the bounds."""
         action = self.act(agent.actor, observation, None, spaces)
-        noise = self.exploration_noise * jax.random.normal(key, action.shape)
-        return spaces.clip(action + spaces.half_range * noise)
+        return spaces.clip(action + self.exploration_noise * spaces.half_range * noise)
 
     def values(
         self,
@@ -67,7 +70,7 @@ class TD3(Algorithm):
     ) -> Float[Array, "critic batch"]:
         """Q_i(s, a) of every critic."""
         pair = jnp.concatenate([observation, action], axis=-1)
-        return jax.vmap(apply_network, in_axes=(0, None))(critic, pair)[..., 0]
+        return apply_stack(critic, pair)[..., 0]
 
     def target_action(
         self,

@@ -18,7 +18,8 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step, repeat
-from fedrain.agents.networks import Network, apply_network, init_network, soft_update
+from fedrain.agents.networks import Network, apply_network, apply_stack, init_network, soft_update
+from fedrain.agents.quantile_huber import quantile_huber
 from fedrain.agents.replay import Batch
 
 LOG_STD_LOW, LOG_STD_HIGH = -5.0, 2.0
@@ -70,12 +71,11 @@ class TQC(Algorithm):
         self,
         actor: Network,
         observation: Float[Array, "*batch obs"],
-        key: Key[Array, ""],
+        noise: Float[Array, "*batch action"],
         spaces: Spaces,
     ) -> tuple[Float[Array, "*batch action"], Float[Array, "*batch"]]:
-        """A ~ π(s) and log π(a|s)."""
+        """A ~ π(s) and log π(a|s), from standard normal ``noise``."""
         mean, log_std = self.distribution(actor, observation)
-        noise = jax.random.normal(key, mean.shape)
         squashed = jnp.tanh(mean + jnp.exp(log_std) * noise)
         log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
         log_volume = jnp.log(spaces.half_range * (1 - squashed**2) + 1e-6)
@@ -86,20 +86,24 @@ class TQC(Algorithm):
         self,
         actor: Network,
         observation: Float[Array, "*batch obs"],
-        key: Key[Array, ""],
+        noise: Float[Array, "*batch action"],
         spaces: Spaces,
     ) -> Float[Array, "*batch action"]:
         """The mean of the policy, or a draw from it where that is asked for."""
         if self.evaluate_by_sampling:
-            return self.sample(actor, observation, key, spaces)[0]
+            return self.sample(actor, observation, noise, spaces)[0]
         mean, _ = self.distribution(actor, observation)
         return spaces.centre + spaces.half_range * jnp.tanh(mean)
 
     def explore(
-        self, agent: Agent, observation: Float[Array, " obs"], key: Key[Array, ""], spaces: Spaces
+        self,
+        agent: Agent,
+        observation: Float[Array, " obs"],
+        noise: Float[Array, " action"],
+        spaces: Spaces,
     ) -> Float[Array, " action"]:
         """A draw from the policy."""
-        return self.sample(agent.actor, observation, key, spaces)[0]
+        return self.sample(agent.actor, observation, noise, spaces)[0]
 
     def values(
         self,
@@ -109,7 +113,7 @@ class TQC(Algorithm):
     ) -> Float[Array, "critic batch quantile"]:
         """The quantiles of every critic."""
         pair = jnp.concatenate([observation, action], axis=-1)
-        return jax.vmap(apply_network, in_axes=(0, None))(critic, pair)
+        return apply_stack(critic, pair)
 
     @property
     def critic_rate(self) -> float:
@@ -121,7 +125,8 @@ class TQC(Algorithm):
     ) -> Float[Array, "batch kept"]:
         """y_j = r + γ (z_j − α log π(a'|s')) for the kept quantiles."""
         assert agent.log_alpha is not None
-        action, log_probability = self.sample(agent.actor, batch.next_observation, key, spaces)
+        noise = jax.random.normal(key, batch.action.shape)
+        action, log_probability = self.sample(agent.actor, batch.next_observation, noise, spaces)
         values = self.values(agent.target_critic, batch.next_observation, action)
         pooled = values.transpose(1, 0, 2).reshape(len(batch.reward), -1)
         if self.drop:
@@ -137,11 +142,16 @@ class TQC(Algorithm):
         return quantile_huber(values, target), values.mean()
 
     def actor_loss(
-        self, actor: Network, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+        self,
+        actor: Network,
+        agent: Agent,
+        batch: Batch,
+        noise: Float[Array, "batch action"],
+        spaces: Spaces,
     ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
         """Mean α log π(a|s) − mean of the quantiles at (s, a); and log π(a|s)."""
         assert agent.log_alpha is not None
-        action, log_probability = self.sample(actor, batch.observation, key, spaces)
+        action, log_probability = self.sample(actor, batch.observation, noise, spaces)
         values = self.values(agent.critic, batch.observation, action).mean(axis=(0, 2))
         alpha = jnp.exp(agent.log_alpha)
         return (alpha * log_probability - values).mean(), log_probability
@@ -149,16 +159,15 @@ class TQC(Algorithm):
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
     ) -> tuple[Agent, Float[Array, ""]]:
-        """One gradient step of the actor, then one of the entropy coefficient."""
+        """One gradient step of the actor, and one of the entropy coefficient on the same draw."""
         assert agent.log_alpha is not None
-        actor_key, alpha_key = jax.random.split(key)
-        (loss, _), gradient = jax.value_and_grad(self.actor_loss, has_aux=True)(
-            agent.actor, agent, batch, actor_key, spaces
+        noise = jax.random.normal(key, batch.action.shape)
+        (loss, log_probability), gradient = jax.value_and_grad(self.actor_loss, has_aux=True)(
+            agent.actor, agent, batch, noise, spaces
         )
         actor, actor_optimiser = adam_step(
             self.actor_learning_rate, gradient, agent.actor_optimiser, agent.actor
         )
-        _, log_probability = self.sample(actor, batch.observation, alpha_key, spaces)
         # L(α) = −α mean (log π + target entropy), taken at the α of before.
         alpha_gradient = -jnp.exp(agent.log_alpha) * (log_probability - spaces.action_size).mean()
         log_alpha, alpha_optimiser = adam_step(
@@ -186,19 +195,3 @@ class TQC(Algorithm):
             return agent._replace(target_critic=moved)
 
         return repeat(jnp.where(step % self.target_frequency == 0, 1, 0), move, agent)
-
-
-def quantile_huber(
-    values: Float[Array, "critic batch quantile"], target: Float[Array, "batch kept"]
-) -> Float[Array, ""]:
-    """Mean quantile Huber loss, over critics, batch, quantiles and targets.
-
-    |τ_k − 1{u < 0}| H(u) with τ_k = (k − ½)/M, u = target − value, and H(u) = u²/2 for |u| ≤ 1 and
-    |u| − ½ beyond.
-    """
-    number = values.shape[-1]
-    tau = (jnp.arange(number) + 0.5) / number
-    error = target[None, :, None, :] - values[..., None]
-    size = jnp.abs(error)
-    huber = jnp.where(size > 1, size - 0.5, 0.5 * error**2)
-    return (jnp.abs(tau[:, None] - (error < 0)) * huber).mean()

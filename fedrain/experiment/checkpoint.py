@@ -7,6 +7,7 @@ not with its square.
 """
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,18 @@ class Checkpoints:
         self.saved_rows = 0
 
     def save(
-        self, episode: int, rows_filled: int, training: Training, history: dict[str, np.ndarray]
+        self,
+        episode: int,
+        rows_filled: int,
+        trainings: list[Training],
+        history: dict[str, np.ndarray],
     ) -> None:
-        """Everything after ``episode`` episodes."""
+        """Everything after ``episode`` episodes: one training for each seed."""
         note = {"identity": self.identity, "episode": episode, "rows": rows_filled}
         if rows_filled > self.saved_rows:
-            new = np.asarray(training.rows[:, self.saved_rows : rows_filled])
-            write_arrays(self._rows_path(self.saved_rows), {"rows": new}, note)
-        state = flatten(_without_rows(training))
+            new = [np.asarray(t.rows[:, self.saved_rows : rows_filled]) for t in trainings]
+            write_arrays(self._rows_path(self.saved_rows), flatten(new), note)
+        state = flatten([_without_rows(training) for training in trainings])
         arrays = {f"training/{name}": array for name, array in state.items()}
         arrays |= {f"history/{name}": array for name, array in history.items()}
         write_arrays(self.folder / f"state-{episode:06d}.safetensors", arrays, note)
@@ -43,38 +48,33 @@ class Checkpoints:
         for old in self._states()[:-1]:
             old.unlink()
 
-    def load(self, like: Training) -> tuple[int, Training, dict[str, np.ndarray]] | None:
-        """Episode, training and history of the newest checkpoint, or None."""
+    def load(
+        self, like: list[Training]
+    ) -> tuple[int, list[Training], dict[str, np.ndarray]] | None:
+        """Episode, trainings and history of the newest checkpoint, or None."""
         states = self._states()
         if not states:
             return None
         arrays, note = read_arrays(states[-1])
         if note.get("identity") != self.identity:
             raise InputError(f"{states[-1]}: the checkpoint is of another configuration")
-        training = unflatten(
-            _without_rows(like),
-            {
-                n.removeprefix("training/"): a
-                for n, a in arrays.items()
-                if n.startswith("training/")
-            },
-            str(states[-1]),
-        )
-        rows, filled = like.rows, 0
+        kept = [_without_rows(training) for training in like]
+        loaded = unflatten(kept, _under("training/", arrays), str(states[-1]))
+        rows, filled = [training.rows for training in like], 0
         while filled < note["rows"]:
             path = self._rows_path(filled)
-            piece = read_arrays(path)[0].get("rows")
-            if piece is None or piece.shape[::2] != rows.shape[::2]:
+            pieces = list(read_arrays(path)[0].values())
+            if [p.shape[::2] for p in pieces] != [r.shape[::2] for r in rows]:
                 raise InputError(f"{path}: does not fit this configuration")
-            piece = piece[:, : note["rows"] - filled]
-            rows = _put(rows, jnp.asarray(piece), filled)
-            filled += piece.shape[1]
+            pieces = [piece[:, : note["rows"] - filled] for piece in pieces]
+            rows = [_put(r, jnp.asarray(p), filled) for r, p in zip(rows, pieces, strict=True)]
+            filled += pieces[0].shape[1]
         self.saved_rows = filled
-        history = {
-            n.removeprefix("history/"): a for n, a in arrays.items() if n.startswith("history/")
-        }
-        whole = Training(training["agents"], rows, training["broken_at"])
-        return note["episode"], jax.tree.map(jnp.asarray, whole), history
+        trainings = [
+            Training(jax.tree.map(jnp.asarray, one["agents"]), r, jnp.asarray(one["broken_at"]))
+            for one, r in zip(loaded, rows, strict=True)
+        ]
+        return note["episode"], trainings, _under("history/", arrays)
 
     def remove(self) -> None:
         """All of them, when the run is finished."""
@@ -91,8 +91,10 @@ def _without_rows(training: Training) -> dict[str, Any]:
     return {"agents": training.agents, "broken_at": training.broken_at}
 
 
+def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
+@partial(jax.jit, donate_argnums=0)
 def _put(rows: jax.Array, piece: jax.Array, first: int) -> jax.Array:
-    put = jax.jit(
-        lambda r, p: jax.lax.dynamic_update_slice_in_dim(r, p, first, axis=1), donate_argnums=0
-    )
-    return put(rows, piece)
+    return jax.lax.dynamic_update_slice_in_dim(rows, piece, first, axis=1)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, UInt32
+from jaxtyping import Array, Float, Int, Key, UInt32
 
-from fedrain.agents import Algorithm
+from fedrain.agents import Algorithm, Spaces
 from fedrain.agents.networks import Network
 from fedrain.climate import BAND_NAMES, Skill, band_skill
 from fedrain.envs import Environment, State
@@ -31,9 +31,9 @@ class Evaluation(NamedTuple):
 def evaluate(
     environment: Environment, algorithm: Algorithm, actors: Network, seeds: tuple[int, ...]
 ) -> Evaluation:
-    """Play the actors, stacked as seed × agent."""
-    keys = jnp.asarray(seeds, jnp.uint32)
-    profile, returns, parameters = jax.device_get(_play(environment, algorithm, actors, keys))
+    """Play the actors, stacked as seed, agent."""
+    numbers = jnp.asarray(seeds, jnp.uint32)
+    profile, returns, parameters = jax.device_get(_play(environment, algorithm, actors, numbers))
     return Evaluation(profile, returns, parameters)
 
 
@@ -42,16 +42,15 @@ def _play(
     environment: Environment, algorithm: Algorithm, actors: Network, seeds: UInt32[Array, " seed"]
 ) -> tuple[Array, Array, dict[str, Array]]:
     spaces = spaces_of(environment)
-    number = len(environment.regions)
-    base = agent_keys(seeds, EVALUATION, number).reshape(len(seeds), number)
-    by_seed = jax.tree.map(lambda x: x.reshape(len(seeds), number, *x.shape[1:]), actors)
 
-    def one(actor: Network, keys: Array) -> tuple[Array, Array, dict[str, Array]]:
+    def one(actor: Network, seed: Array) -> tuple[Array, Array, dict[str, Array]]:
+        keys = agent_keys(seed, EVALUATION, len(environment.regions))
+
         def advance(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], Any]:
             state, observation = carry
-            step_keys = jax.vmap(lambda key: jax.random.fold_in(key, index))(keys)
-            action = jax.vmap(lambda a, o, k: algorithm.act(a, o, k, spaces))(
-                actor, observation, step_keys
+            noise = jax.vmap(lambda key: evaluation_noise(key, index, spaces))(keys)
+            action = jax.vmap(lambda a, o, n: algorithm.act(a, o, n, spaces))(
+                actor, observation, noise
             )
             state, observation, reward, _ = environment.step(state, action)
             parameters = environment.own_parameters(action)
@@ -62,7 +61,14 @@ def _play(
         )
         return profile, reward.sum(0), parameters
 
-    return jax.vmap(one)(by_seed, base)
+    return jax.vmap(one)(actors, seeds)
+
+
+def evaluation_noise(
+    key: Key[Array, ""], step: Int[Array, ""] | int, spaces: Spaces
+) -> Float[Array, " action"]:
+    """Standard normal numbers, for policies that draw their actions."""
+    return jax.random.normal(jax.random.fold_in(key, step), (spaces.action_size,))
 
 
 def summary(skills: list[Skill]) -> dict[str, Any]:

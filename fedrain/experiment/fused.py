@@ -1,7 +1,8 @@
 """The fused loop: environment, replay, updates and federation of one episode, compiled as one.
 
-All seeds and agents run side by side. A run is this function called for one episode after another,
-so that progress, logs and checkpoints happen in between.
+One seed, all its agents side by side. A run is this function called for one episode after another,
+so that progress, logs and checkpoints happen in between, and for one seed after another on each
+core: the networks of one seed stay in its cache, as those of all seeds would not.
 """
 
 from functools import partial
@@ -13,26 +14,26 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from fedrain.agents import Algorithm, Batch, Losses
 from fedrain.envs import Environment, State
-from fedrain.experiment.stepping import Training, choose_actions, learn, spaces_of, step_keys
+from fedrain.experiment.stepping import Draws, Training, choose_actions, draw, learn, spaces_of
 from fedrain.federation import Sharing, actor_distance, average
 
 
 class EpisodeLog(NamedTuple):
     """What one episode leaves behind for people.
 
-    Critic loss and values are means over its steps; the actor's loss is the last of the episode.
+    Losses are those of its last policy update; the critics' value is the mean over its steps.
     """
 
-    returns: Float[Array, "seed agent"]
+    returns: Float[Array, " agent"]
     losses: Losses
-    distance: Float[Array, " seed"]  # between the agents' actors, before they are averaged
+    distance: Float[Array, ""]  # between the agents' actors, before they are averaged
 
 
 class _Carry(NamedTuple):
     training: Training
     state: State
-    observation: Float[Array, "stack obs"]
-    returns: Float[Array, " stack"]
+    observation: Float[Array, "agent obs"]
+    returns: Float[Array, " agent"]
     losses: Losses
 
 
@@ -46,55 +47,44 @@ def run_episode(
     algorithm: Algorithm,
     sharing: Sharing,
     training: Training,
-    seeds: UInt32[Array, " seed"],
+    seed: UInt32[Array, ""],
     episode: Int[Array, ""],
     synchronise: Bool[Array, ""],
 ) -> tuple[Training, EpisodeLog]:
-    """One episode of every seed; at its end the agents are averaged if they are to be."""
+    """One episode of one seed; at its end the agents are averaged if they are to be."""
     spaces = spaces_of(environment)
     number = len(environment.regions)
+    length = environment.episode_length
 
-    def advance(carry: _Carry, index: Int[Array, ""]) -> tuple[_Carry, None]:
-        step = episode * environment.episode_length + index
-        keys = step_keys(seeds, step, number)
+    def advance(carry: _Carry, now: tuple[Int[Array, ""], Draws]) -> tuple[_Carry, None]:
+        step, draws = now
         action = choose_actions(
-            algorithm, spaces, carry.training.agents, carry.observation, keys, step
+            algorithm, spaces, carry.training.agents, carry.observation, draws.action, step
         )
-        by_seed = action.reshape(len(seeds), number, -1)
-        state, observation, reward, _ = jax.vmap(environment.step)(carry.state, by_seed)
-        transition = Batch(carry.observation, action, reward.reshape(-1), _stacked(observation))
-        training, losses = learn(algorithm, spaces, carry.training, transition, keys, step)
-        return (
-            _Carry(
-                training,
-                state,
-                transition.next_observation,
-                carry.returns + transition.reward,
-                gather_losses(carry.losses, losses, environment.episode_length),
-            ),
-            None,
-        )
+        state, observation, reward, _ = environment.step(carry.state, action)
+        transition = Batch(carry.observation, action, reward, observation)
+        training, losses = learn(algorithm, spaces, carry.training, transition, draws, step)
+        gathered = gather_losses(carry.losses, losses, length)
+        return _Carry(training, state, observation, carry.returns + reward, gathered), None
 
-    state, observation = jax.vmap(lambda _: environment.reset())(seeds)
-    zeros = jnp.zeros(len(seeds) * number)
-    begin = _Carry(training, state, _stacked(observation), zeros, Losses(zeros, zeros, zeros))
-    end, _ = jax.lax.scan(advance, begin, jnp.arange(environment.episode_length))
+    steps = episode * length + jnp.arange(length)
+    draws = jax.vmap(partial(draw, algorithm, spaces, number, seed))(steps)
+    zeros = jnp.zeros(number)
+    begin = _Carry(training, *environment.reset(), zeros, Losses(zeros, zeros, zeros))
+    end, _ = jax.lax.scan(advance, begin, (steps, draws))
     agents = end.training.agents
-    log = EpisodeLog(
-        end.returns.reshape(len(seeds), number),
-        jax.tree.map(lambda x: x.reshape(len(seeds), number), end.losses),
-        actor_distance(agents.actor, len(seeds)),
-    )
-    return end.training._replace(agents=average(agents, len(seeds), sharing, synchronise)), log
+    log = EpisodeLog(end.returns, end.losses, actor_distance(agents.actor))
+    return end.training._replace(agents=average(agents, sharing, synchronise)), log
 
 
 def gather_losses(gathered: Losses, losses: Losses, steps: int) -> Losses:
-    """The means over ``steps`` steps, so far; and the last loss that the actor had."""
-    latest = jnp.where(jnp.isnan(losses.actor_loss), gathered.actor_loss, losses.actor_loss)
+    """The last losses that there were, and the mean value over ``steps`` steps so far."""
+
+    def latest(old: Array, new: Array) -> Array:
+        return jnp.where(jnp.isnan(new), old, new)
+
     return Losses(
-        gathered.critic_loss + losses.critic_loss / steps, latest, gathered.q + losses.q / steps
+        latest(gathered.critic_loss, losses.critic_loss),
+        latest(gathered.actor_loss, losses.actor_loss),
+        gathered.q + losses.q / steps,
     )
-
-
-def _stacked(array: Float[Array, "seed agent size"]) -> Float[Array, "stack size"]:
-    return array.reshape(-1, array.shape[-1])

@@ -20,9 +20,9 @@ from fedrain.errors import InputError
 from fedrain.experiment.stepping import (
     Training,
     choose_actions,
+    draw,
     learn,
     start_training,
-    step_keys,
 )
 from fedrain.federation import Sharing, average
 
@@ -109,9 +109,9 @@ def train_on_host(
     sharing: Sharing | None = None,
 ) -> tuple[Training, Float[np.ndarray, "episode agent"]]:
     """Train one seed; what is learnt, and the returns. ``capacity`` is the number of steps."""
-    seeds = jnp.asarray([seed], jnp.uint32)
+    number = jnp.asarray(seed, jnp.uint32)
     capacity = 200 * episodes if capacity is None else capacity
-    training = start_training(algorithm, world.spaces, world.agents, seeds, capacity)
+    training = start_training(algorithm, world.spaces, world.agents, number, capacity)
     returns: list[Float[np.ndarray, " agent"]] = []
     step = 0
     for episode in range(episodes):
@@ -120,26 +120,28 @@ def train_on_host(
         while not ended:
             if step >= capacity:
                 raise InputError(f"more than {capacity} steps: set the capacity")
-            keys = _keys(seeds, jnp.asarray(step), world.agents)
-            action = _choose(algorithm, world.spaces, training.agents, observation, keys, step)
+            draws = _draw(algorithm, world.spaces, world.agents, number, jnp.asarray(step))
+            action = _choose(
+                algorithm, world.spaces, training.agents, observation, draws.action, step
+            )
             after, reward, ended = world.step(np.asarray(action))
             after = np.asarray(after, np.float32)
             transition = Batch(
                 jnp.asarray(observation), action, jnp.asarray(reward), jnp.asarray(after)
             )
-            training, _ = _learn(algorithm, world.spaces, training, transition, keys, step)
+            training, _ = _learn(algorithm, world.spaces, training, transition, draws, step)
             observation, total, step = after, total + reward, step + 1
         returns.append(total)
         if sync_every and (episode + 1) % sync_every == 0 and episode + 1 < episodes:
-            agents = _average(training.agents, 1, sharing or Sharing(), jnp.asarray(True))
+            agents = _average(training.agents, sharing or Sharing(), jnp.asarray(True))
             training = training._replace(agents=agents)
     return training, np.array(returns)
 
 
-_keys = jax.jit(step_keys, static_argnums=2)
+_draw = jax.jit(draw, static_argnums=(0, 1, 2))
 _choose = jax.jit(choose_actions, static_argnums=(0, 1))
 _learn = partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)(learn)
-_average = jax.jit(average, static_argnums=(1, 2))
+_average = jax.jit(average, static_argnums=1)
 
 
 def _spaces(

@@ -22,7 +22,7 @@ def returns_dataset(
     """Returns, losses and the distance between actors, over the episodes."""
     names = {
         "returns": ("return", "sum of the rewards of an episode, with exploration", "K2"),
-        "critic_loss": ("critic loss", "mean loss of the critics", "1"),
+        "critic_loss": ("critic loss", "loss of the critics at the last policy update", "1"),
         "actor_loss": ("actor loss", "last loss of the actor in the episode", "1"),
         "q": ("value", "mean value that the critics give to what they learn from", "K2"),
     }

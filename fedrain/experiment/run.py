@@ -15,7 +15,7 @@ from fedrain.agents.networks import Network
 from fedrain.climate import Skill
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration, from_dict
-from fedrain.experiment.evaluation import summary
+from fedrain.experiment.evaluation import evaluation_noise, summary
 from fedrain.experiment.records import POLICIES
 from fedrain.experiment.stepping import EVALUATION, agent_keys, spaces_of, start_training
 from fedrain.experiment.storage import read_arrays, read_json, unflatten
@@ -90,23 +90,26 @@ class Run:
         algorithm = self.configuration.make_algorithm()
         spaces = spaces_of(environment)
         actor = jax.tree.map(lambda leaf: leaf[seeds.index(seed), agent], self.actors(kind))
-        key = agent_keys(jnp.asarray([seed], jnp.uint32), EVALUATION, agent + 1)[-1]
-        return jax.jit(lambda observation: algorithm.act(actor, observation, key, spaces))
+        key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, agent + 1)[-1]
+        noise = evaluation_noise(key, 0, spaces)
+        return jax.jit(lambda observation: algorithm.act(actor, observation, noise, spaces))
 
     def actors(self, kind: str = "local") -> Network:
         """The weights of all actors, stacked as seed, agent."""
         arrays, _ = read_arrays(self.folder / "weights.safetensors")
         environment = self.configuration.make_environment()
-        seeds = jnp.asarray(self.configuration.seeds, jnp.uint32)
-        shape = (len(seeds), self.configuration.agents)
         like = jax.eval_shape(
-            lambda: (
-                start_training(
-                    self.configuration.make_algorithm(), spaces_of(environment), shape[1], seeds, 1
-                ).agents.actor
-            )
+            lambda seeds: jax.vmap(
+                lambda seed: start_training(
+                    self.configuration.make_algorithm(),
+                    spaces_of(environment),
+                    self.configuration.agents,
+                    seed,
+                    1,
+                )
+            )(seeds).agents.actor,
+            jnp.asarray(self.configuration.seeds, jnp.uint32),
         )
-        like = jax.tree.map(lambda s: jax.ShapeDtypeStruct((*shape, *s.shape[1:]), s.dtype), like)
         mine = {
             n.removeprefix(f"{kind}/"): a for n, a in arrays.items() if n.startswith(f"{kind}/")
         }

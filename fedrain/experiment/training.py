@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -11,11 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from tensorboardX import SummaryWriter
 
+from fedrain.agents import Losses
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration, from_dict, versions
 from fedrain.experiment.evaluation import evaluate
-from fedrain.experiment.fused import run_episode
+from fedrain.experiment.fused import EpisodeLog, run_episode
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.records import returns_dataset, skill_dataset, write_dataset
 from fedrain.experiment.run import Run
@@ -41,18 +45,19 @@ class Session:
         self.seeds = jnp.asarray(configuration.seeds, jnp.uint32)
         self.checkpoints = Checkpoints(out / "checkpoint", identity(configuration))
         open_folder(configuration, out, resume)
-        self.training = self._start()
+        self.trainings = [self._start(seed) for seed in self.seeds]
         self.episode = 0
         self.history: dict[str, np.ndarray] = {}
-        if resume and (found := self.checkpoints.load(self.training)) is not None:
-            self.episode, self.training, self.history = found
-        self.reported = set(np.flatnonzero(np.asarray(self.training.broken_at) != HEALTHY))
+        if resume and (found := self.checkpoints.load(self.trainings)) is not None:
+            self.episode, self.trainings, self.history = found
+        self.broken = {i for i, training in enumerate(self.trainings) if is_broken(training)}
+        # One seed at a time on each core.
+        self.workers = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
 
-    def _start(self) -> Training:
+    def _start(self, seed: jax.Array) -> Training:
         steps = self.configuration.episodes * self.environment.episode_length
         spaces = spaces_of(self.environment)
-        agents = len(self.environment.regions)
-        return start_training(self.algorithm, spaces, agents, self.seeds, steps)
+        return start_training(self.algorithm, spaces, self.configuration.agents, seed, steps)
 
     def run(self) -> None:
         """Train to the end, with a checkpoint now and then, and write the results."""
@@ -75,20 +80,9 @@ class Session:
 
     def _one_episode(self) -> float:
         begin = time.perf_counter()
-        last = self.episode + 1 == self.configuration.episodes
-        # The last average makes the global policy; the local ones are those of just before.
-        synchronise = self.configuration.synchronises_after(self.episode) and not last
-        self.training, log = run_episode(
-            self.environment,
-            self.algorithm,
-            self.sharing,
-            self.training,
-            self.seeds,
-            jnp.asarray(self.episode),
-            jnp.asarray(synchronise),
-        )
-        log = jax.device_get(log)
+        logs = list(self.workers.map(self._one_seed, range(len(self.seeds))))
         seconds = time.perf_counter() - begin
+        log = jax.tree.map(lambda *parts: np.stack(parts), *logs)
         new = {"returns": log.returns, **log.losses._asdict(), "distance": log.distance}
         new["seconds"] = np.asarray(seconds)
         for name, value in new.items():
@@ -96,6 +90,24 @@ class Session:
             self.history[name] = np.concatenate([before, value[None]])
         self.episode += 1
         return seconds
+
+    def _one_seed(self, index: int) -> EpisodeLog:
+        if index in self.broken:
+            lost = np.full(self.configuration.agents, np.nan, np.float32)
+            return EpisodeLog(lost, Losses(lost, lost, lost), np.float32(np.nan))
+        last = self.episode + 1 == self.configuration.episodes
+        # The last average makes the global policy; the local ones are those of just before.
+        synchronise = self.configuration.synchronises_after(self.episode) and not last
+        self.trainings[index], log = run_episode(
+            self.environment,
+            self.algorithm,
+            self.sharing,
+            self.trainings[index],
+            self.seeds[index],
+            jnp.asarray(self.episode),
+            jnp.asarray(synchronise),
+        )
+        return jax.device_get(log)
 
     def _log(self, writer: SummaryWriter, rate: float) -> None:
         step = self.episode * self.environment.episode_length
@@ -107,31 +119,32 @@ class Session:
         writer.add_scalar("steps_per_second", rate, step)
 
     def _report_broken(self) -> None:
-        broken = np.asarray(self.training.broken_at)
-        for index in np.flatnonzero(broken != HEALTHY):
-            if index not in self.reported:
-                self.reported.add(index)
-                seed, agent = divmod(int(index), self.configuration.agents)
-                self.say(
-                    f"seed {self.configuration.seeds[seed]} stops: agent {agent} has a number that "
-                    f"is not finite at step {broken[index]}; the other seeds go on"
-                )
+        for index, training in enumerate(self.trainings):
+            if index in self.broken or not is_broken(training):
+                continue
+            self.broken.add(index)
+            steps = np.asarray(training.broken_at)
+            agent = int(np.where(steps == HEALTHY, np.iinfo(steps.dtype).max, steps).argmin())
+            self.say(
+                f"seed {self.configuration.seeds[index]} stops: agent {agent} has a number that "
+                f"is not finite at step {steps[agent]}; the other seeds go on"
+            )
 
     def _save(self) -> None:
         filled = self.episode * self.environment.episode_length
-        self.checkpoints.save(self.episode, filled, self.training, self.history)
+        self.checkpoints.save(self.episode, filled, self.trainings, self.history)
 
     def _write_results(self) -> None:
         configuration, environment = self.configuration, self.environment
-        local = self.training.agents.actor
-        average = jax.jit(mean_network, static_argnums=(1, 2))(local, len(self.seeds), self.sharing)
+        actors = [training.agents.actor for training in self.trainings]
+        local = jax.tree.map(lambda *leaves: jnp.stack(leaves), *actors)
+        average = jax.jit(jax.vmap(partial(mean_network, sharing=self.sharing)))(local)
         evaluations = {
             name: evaluate(environment, self.algorithm, actors, configuration.seeds)
             for name, actors in (("local", local), ("global", average))
         }
-        shape = (len(self.seeds), configuration.agents)
         weights = {
-            f"{name}/{path}": leaf.reshape(*shape, *leaf.shape[1:])
+            f"{name}/{path}": leaf
             for name, actors in (("local", local), ("global", average))
             for path, leaf in flatten(actors).items()
         }
@@ -152,6 +165,11 @@ def train(
         return Run(out)
     Session(configuration, out, resume, say).run()
     return Run(out)
+
+
+def is_broken(training: Training) -> bool:
+    """Whether an agent has met a number that is not finite."""
+    return bool((np.asarray(training.broken_at) != HEALTHY).any())
 
 
 def identity(configuration: Configuration) -> str:

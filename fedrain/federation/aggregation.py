@@ -42,44 +42,38 @@ class Sharing:
             raise InputError(f"{len(self.weights)} weights for {agents} agents")
 
 
-def mean_network(network: Network, seeds: int, sharing: Sharing) -> Network:
-    """The weighted mean over the agents of each seed, given back to each of them."""
+def mean_network(network: Network, sharing: Sharing) -> Network:
+    """The weighted mean over the agents, given back to each of them."""
     keep = range(len(network)) if sharing.layers is None else sharing.layers
     return tuple(
-        Layer(*(_mean(leaf, seeds, sharing.weights) for leaf in layer)) if i in keep else layer
+        Layer(*(_mean(leaf, sharing.weights) for leaf in layer)) if i in keep else layer
         for i, layer in enumerate(network)
     )
 
 
 def _mean(
-    leaf: Float[Array, "stack ..."], seeds: int, weights: tuple[float, ...] | None
-) -> Float[Array, "stack ..."]:
-    by_agent = leaf.reshape(seeds, -1, *leaf.shape[1:])
-    agents = by_agent.shape[1]
-    share = np.ones(agents) if weights is None else np.asarray(weights)
-    mean = jnp.tensordot(jnp.asarray(share / share.sum(), leaf.dtype), by_agent, axes=(0, 1))
-    return jnp.broadcast_to(mean[:, None], by_agent.shape).reshape(leaf.shape)
+    leaf: Float[Array, "agent ..."], weights: tuple[float, ...] | None
+) -> Float[Array, "agent ..."]:
+    share = np.ones(len(leaf)) if weights is None else np.asarray(weights)
+    mean = jnp.tensordot(jnp.asarray(share / share.sum(), leaf.dtype), leaf, axes=1)
+    return jnp.broadcast_to(mean, leaf.shape)
 
 
-def average(agents: Agent, seeds: int, sharing: Sharing, synchronise: Bool[Array, ""]) -> Agent:
+def average(agents: Agent, sharing: Sharing, synchronise: Bool[Array, ""]) -> Agent:
     """Agents that go on from the average, if they are to; otherwise as they are."""
 
     def choose(new: Network, old: Network) -> Network:
         return jax.tree.map(lambda n, o: jnp.where(synchronise, n, o), new, old)
 
-    actor = choose(mean_network(agents.actor, seeds, sharing), agents.actor)
-    agents = agents._replace(actor=actor)
+    agents = agents._replace(actor=choose(mean_network(agents.actor, sharing), agents.actor))
     if sharing.critics:
-        critic = choose(mean_network(agents.critic, seeds, sharing), agents.critic)
+        critic = choose(mean_network(agents.critic, sharing), agents.critic)
         agents = agents._replace(critic=critic)
     return agents
 
 
-def actor_distance(actor: Network, seeds: int) -> Float[Array, " seed"]:
+def actor_distance(actor: Network) -> Float[Array, ""]:
     """Root mean square distance of the agents' actors from their mean, in weight space."""
-    total, count = jnp.zeros(seeds), 0
-    for leaf in jax.tree.leaves(actor):
-        by_agent = leaf.reshape(seeds, -1, leaf.size // leaf.shape[0])
-        total += ((by_agent - by_agent.mean(1, keepdims=True)) ** 2).sum((1, 2))
-        count += by_agent.shape[1] * by_agent.shape[2]
-    return jnp.sqrt(total / count)
+    leaves = jax.tree.leaves(actor)
+    total = sum(((leaf - leaf.mean(0)) ** 2).sum() for leaf in leaves)
+    return jnp.sqrt(total / sum(leaf.size for leaf in leaves))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fedrain.agents import DDPG, TD3, TQC, Batch, Spaces
-from fedrain.agents.networks import soft_update
-from fedrain.agents.tqc import quantile_huber
+from fedrain.agents.networks import apply_network, apply_stack, soft_update
+from fedrain.agents.quantile_huber import quantile_huber
 
 SPACES = Spaces(4, (-1.0, 1.4, 0.2), (1.0, 4.2, 0.3))
 COMMON = {"tau": 0.1, "batch_size": 8, "width": 16, "policy_frequency": 2, "discount": 0.9}
@@ -136,24 +136,54 @@ def test_tqc_target_and_losses(drop):
     np.testing.assert_allclose(np.sort(found, axis=1), np.sort(y, axis=1), rtol=1e-3, atol=1e-4)
     action, log_p = squashed_normal(agent.actor, o, KEY)
     q = values(agent.critic, o, action, 3).mean((0, 2))
-    loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, KEY, SPACES)
+    noise = jax.random.normal(KEY, batch.action.shape)
+    loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, noise, SPACES)
     np.testing.assert_allclose(loss, (alpha * log_p - q).mean(), rtol=1e-3)
     np.testing.assert_allclose(log_probability, log_p, rtol=1e-3)
 
 
 def test_quantile_huber_is_its_definition():
+    """Loss and gradient, for numbers of targets that fill the passes over them and that do not."""
+
+    def definition(theta, target):
+        error = target[None, :, None, :] - theta[..., None]
+        huber = jnp.where(jnp.abs(error) <= 1, error**2 / 2, jnp.abs(error) - 0.5)
+        level = (jnp.arange(5) + 0.5) / 5
+        return (jnp.abs(level[:, None] - (error < 0)) * huber).mean()
+
     rng = np.random.default_rng(0)
-    theta, target = rng.normal(0, 2, (3, 4, 5)), rng.normal(0, 2, (4, 7))
-    total = 0.0
-    for n in range(3):
-        for b in range(4):
-            for k in range(5):
-                for j in range(7):
-                    u = target[b, j] - theta[n, b, k]
-                    huber = 0.5 * u**2 if abs(u) <= 1 else abs(u) - 0.5
-                    total += abs((k + 0.5) / 5 - (u < 0)) * huber
-    found = quantile_huber(jnp.asarray(theta, jnp.float32), jnp.asarray(target, jnp.float32))
-    np.testing.assert_allclose(found, total / (3 * 4 * 5 * 7), rtol=1e-5)
+    for kept in (1, 7, 25, 26, 49, 50, 77):
+        theta = jnp.asarray(rng.normal(0, 2, (3, 4, 5)), jnp.float32)
+        target = jnp.asarray(rng.normal(0, 2, (4, kept)), jnp.float32)
+        loss, gradient = jax.value_and_grad(quantile_huber)(theta, target)
+        expected, slope = jax.value_and_grad(definition)(theta, target)
+        np.testing.assert_allclose(loss, expected, rtol=1e-5)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-7)
+
+
+def test_gradients_of_networks_are_those_of_automatic_differentiation():
+    def plain(network, x):
+        for i, (weight, bias) in enumerate(network):
+            x = x @ weight + bias
+            x = jax.nn.relu(x) if i < 2 else x
+        return x
+
+    agent = new_agent(TQC(**SOFT))
+    x = random_batch().observation
+    pair = jnp.concatenate([x, random_batch().action], axis=-1)
+    for ours, theirs, network, inputs in (
+        (apply_network, plain, agent.actor, x),
+        (apply_stack, jax.vmap(plain, in_axes=(0, None)), agent.critic, pair),
+    ):
+        found, expected = (
+            jax.value_and_grad(lambda n, i, f=f: jnp.sin(f(n, i)).sum(), argnums=(0, 1))(
+                network, inputs
+            )
+            for f in (ours, theirs)
+        )
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), found, expected
+        )
 
 
 def test_quantile_huber_finds_quantiles():
@@ -234,7 +264,7 @@ def test_first_step_of_adam_is_the_learning_rate():
     """After one step m/√v is the sign of the gradient."""
     algorithm = DDPG(**DETERMINISTIC)
     agent = new_agent(algorithm)
-    after, _ = algorithm.update_critic(agent, random_batch(), KEY, SPACES)
+    after, _ = algorithm.update(agent, random_batch(), KEY, jnp.asarray(1), SPACES)
     change = np.abs(np.asarray(after.critic[1].weight - agent.critic[1].weight))
     active = change > 1e-4
     assert active.mean() > 0.3
@@ -258,10 +288,10 @@ def test_actions_stay_within_bounds():
         for seed in range(50):
             key = jax.random.key(seed)
             observation = 100 * jax.random.normal(key, (4,))
+            noise = jax.random.normal(jax.random.fold_in(key, 1), (3,))
             for action in (
-                algorithm.explore(agent, observation, key, SPACES),
-                algorithm.act(agent.actor, observation, key, SPACES),
-                SPACES.uniform(key),
+                algorithm.explore(agent, observation, noise, SPACES),
+                algorithm.act(agent.actor, observation, noise, SPACES),
             ):
                 low, high = SPACES.bounds
                 assert (action >= low - 1e-6).all()

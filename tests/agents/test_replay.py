@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fedrain.agents.replay import Batch, pack, row_size, sample, unpack
+from fedrain.agents.replay import Batch, pack, row_size, take, unpack
 
 
 def test_rows_hold_what_they_are_given():
@@ -14,9 +14,10 @@ def test_rows_hold_what_they_are_given():
 
 
 def test_draws_are_uniform_over_what_is_filled():
-    rows = jnp.arange(10.0)[:, None]
-    drawn = np.asarray(sample(rows, jnp.asarray(7), jax.random.key(0), 70_000))[:, 0]
-    counts = np.bincount(drawn.astype(int), minlength=10)
-    assert counts[7:].sum() == 0
-    # Each count is binomial with mean 10 000 and standard deviation 93.
-    assert np.abs(counts[:7] - 10_000).max() < 5 * 93
+    rows = jnp.arange(20.0).reshape(2, 10, 1)
+    bits = jax.random.bits(jax.random.key(0), (2, 70_000))
+    for agent, drawn in enumerate(np.asarray(take(rows, bits, jnp.asarray(7)))):
+        counts = np.bincount(drawn[:, 0].astype(int) - 10 * agent, minlength=10)
+        assert counts[7:].sum() == 0
+        # Each count is binomial with mean 10 000 and standard deviation 93.
+        assert np.abs(counts[:7] - 10_000).max() < 5 * 93

@@ -94,7 +94,7 @@ def test_checkpoint_of_another_configuration(interrupted):
     session = Session(configuration, out, resume=True, say=print)
     other = Checkpoints(out / "checkpoint", "another")
     with pytest.raises(InputError, match="of another configuration"):
-        other.load(session.training)
+        other.load(session.trainings)
 
 
 def test_no_space_left(interrupted, monkeypatch):

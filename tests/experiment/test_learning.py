@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -70,19 +71,24 @@ def test_reaches_the_optimum(name):
         start_temperature=START,
         episode_length=LENGTH,
     )
-    numbers = jnp.asarray(seeds, jnp.uint32)
-    training = start_training(algorithm, spaces_of(environment), 1, numbers, episodes * LENGTH)
-    for episode in range(episodes):
-        training, _ = run_episode(
-            environment,
-            algorithm,
-            Sharing(),
-            training,
-            numbers,
-            jnp.asarray(episode),
-            jnp.asarray(False),
-        )
-    returns = evaluate(environment, algorithm, training.agents.actor, seeds).returns[:, 0]
+
+    def learnt(seed):
+        number = jnp.asarray(seed, jnp.uint32)
+        training = start_training(algorithm, spaces_of(environment), 1, number, episodes * LENGTH)
+        for episode in range(episodes):
+            training, _ = run_episode(
+                environment,
+                algorithm,
+                Sharing(),
+                training,
+                number,
+                jnp.asarray(episode),
+                jnp.asarray(False),
+            )
+        return training.agents.actor
+
+    actors = jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(learnt, seeds))
+    returns = evaluate(environment, algorithm, actors, seeds).returns[:, 0]
     best = optimal_return()
     assert (returns <= best * (1 - 1e-5)).all()  # nothing beats the optimum
     assert (returns >= best * 1.05).all()

@@ -1,0 +1,240 @@
+"""The same training with other people's tools, a step at a time: what the fused loop is measured by.
+
+Each peer is a function that trains for a number of steps, one gradient step for each, with networks
+and batch of the ``paper`` preset, after its random first steps.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from torch import nn
+
+from fedrain.agents import DDPG, TD3, TQC, Algorithm
+from fedrain.climate.climlab_model import import_climlab
+from fedrain.envs import make
+from fedrain.envs.single_agent import EnergyBalanceV1
+
+RANDOM_STEPS = 300
+
+Train = Callable[[int], object]
+
+
+def environment(latitudes: int) -> gymnasium.Env[Any, Any]:
+    """Our fast environment: an agent of ``ebm-v3`` sees and sets as much as one of 16 latitudes."""
+    return EnergyBalanceV1(latitudes=latitudes)
+
+
+def sbx(algorithm: Algorithm, latitudes: int) -> Train:
+    """Stable baselines on JAX."""
+    import sbx as library
+
+    return _baselines(library, algorithm, latitudes)
+
+
+def stable_baselines(algorithm: Algorithm, latitudes: int) -> Train:
+    """Stable baselines on PyTorch."""
+    import sb3_contrib
+    import stable_baselines3
+
+    library = sb3_contrib if isinstance(algorithm, TQC) else stable_baselines3
+    return _baselines(library, algorithm, latitudes)
+
+
+def _baselines(library: Any, algorithm: Algorithm, latitudes: int) -> Train:
+    options: dict[str, Any] = {
+        "batch_size": algorithm.batch_size,
+        "learning_starts": RANDOM_STEPS,
+        "train_freq": 1,
+        "gradient_steps": 1,
+        "buffer_size": 20_000,
+        "policy_kwargs": {"net_arch": [algorithm.width] * 2},
+    }
+    if isinstance(algorithm, TQC):
+        options["policy_kwargs"] |= {
+            "n_quantiles": algorithm.quantiles,
+            "n_critics": algorithm.critics,
+        }
+        options["top_quantiles_to_drop_per_net"] = algorithm.drop
+    elif not isinstance(algorithm, DDPG):  # the peers' DDPG has no delay
+        options["policy_delay"] = algorithm.policy_frequency
+    name = type(algorithm).__name__
+    model = getattr(library, name)("MlpPolicy", environment(latitudes), seed=0, **options)
+    model.learn(RANDOM_STEPS + 20)
+    return lambda steps: model.learn(steps, reset_num_timesteps=False)
+
+
+class ClimlabEnvironment:
+    """The climate as the published runs stepped it: climlab, untouched."""
+
+    def __init__(self) -> None:
+        self.reference = make("ebm-v1")
+        self.low, self.high = self.reference.action_bounds
+        self.target = np.array(self.reference.target)
+        self.reset()
+
+    def reset(self) -> np.ndarray:
+        """Start an episode."""
+        self.model = import_climlab().EBM_annual(num_lat=96, D=0.6, a0=0.354, a2=0.25)
+        self.model.Ts[:] = 50.0
+        self.steps = 0
+        return np.array(self.model.Ts).ravel()
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool]:
+        """Set the parameters, and step."""
+        d, a, b, a0, a2 = np.split(action, [1, 97, 193, 194])
+        model = self.model
+        model.subprocess["diffusion"].D = float(d[0])
+        model.subprocess["LW"].A, model.subprocess["LW"].B = a[:, None] * 100, b[:, None]
+        model.subprocess["albedo"].a0, model.subprocess["albedo"].a2 = float(a0[0]), float(a2[0])
+        model.step_forward()
+        temperature = np.array(model.Ts).ravel()
+        self.steps += 1
+        reward = -float(np.mean((temperature - self.target) ** 2))
+        return temperature, reward, self.steps == 200
+
+
+def published(algorithm: Algorithm, latitudes: int) -> Train | None:
+    """One process, climlab, PyTorch: the way of working of the published runs."""
+    if latitudes != 96:
+        return None
+    agent = TorchAgent(algorithm)
+    env = ClimlabEnvironment()
+    agent.run(env, RANDOM_STEPS, learning=False)
+    return lambda steps: agent.run(env, steps, learning=True)
+
+
+class TorchAgent:
+    """DDPG, TD3 or TQC in PyTorch, written plainly."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        torch.manual_seed(0)
+        self.algorithm = algorithm
+        self.tqc = isinstance(algorithm, TQC)
+        env = make("ebm-v1")
+        low, high = env.action_bounds
+        self.centre = torch.tensor((high + low) / 2, dtype=torch.float32)
+        self.half = torch.tensor((high - low) / 2, dtype=torch.float32)
+        size, actions, width = 96, len(low), algorithm.width
+        outputs = 2 * actions if self.tqc else actions
+        self.actor = _network(size, width, outputs)
+        number = algorithm.critics if isinstance(algorithm, TQC | TD3) else 1
+        last = algorithm.quantiles if isinstance(algorithm, TQC) else 1
+        self.critics = nn.ModuleList(
+            [_network(size + actions, width, last) for _ in range(number)]
+        )
+        self.target_actor, self.target_critics = deepcopy(self.actor), deepcopy(self.critics)
+        self.log_alpha = torch.zeros((), requires_grad=True)
+        self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), 1e-3)
+        self.critic_optimiser = torch.optim.Adam(self.critics.parameters(), 1e-3)
+        self.alpha_optimiser = torch.optim.Adam([self.log_alpha], 1e-3)
+        self.memory = np.zeros((20_000, 2 * size + actions + 1), np.float32)
+        self.filled = 0
+        self.observation: np.ndarray | None = None
+        self.rng = np.random.default_rng(0)
+
+    def run(self, env: ClimlabEnvironment, steps: int, learning: bool) -> None:
+        """Act, remember, learn."""
+        for _ in range(steps):
+            observation = env.reset() if self.observation is None else self.observation
+            if learning:
+                with torch.no_grad():
+                    seen = torch.tensor(observation, dtype=torch.float32)
+                    action = self.policy(self.actor, seen)[0].numpy()
+                noise = 0.2 * self.half.numpy() * self.rng.standard_normal(len(action))
+                action = np.clip(action + noise, env.low, env.high)
+            else:
+                action = self.rng.uniform(env.low, env.high)
+            after, reward, ended = env.step(action)
+            row = np.concatenate([observation, action, [reward], after])
+            self.memory[self.filled % len(self.memory)] = row
+            self.filled += 1
+            self.observation = None if ended else after
+            if learning:
+                self.update()
+
+    def policy(self, actor: nn.Module, observation: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Action, and for TQC its log-probability."""
+        output = actor(observation)
+        if not self.tqc:
+            return (self.centre + self.half * torch.tanh(output),)
+        mean, raw = output.chunk(2, -1)
+        normal = torch.distributions.Normal(mean, (-5 + 3.5 * (torch.tanh(raw) + 1)).exp())
+        draw = normal.rsample()
+        squashed = torch.tanh(draw)
+        volume = torch.log(self.half * (1 - squashed**2) + 1e-6)
+        return self.centre + self.half * squashed, (normal.log_prob(draw) - volume).sum(-1)
+
+    def update(self) -> None:
+        """One gradient step."""
+        algorithm = self.algorithm
+        rows = self.rng.integers(0, min(self.filled, len(self.memory)), algorithm.batch_size)
+        batch = torch.from_numpy(self.memory[rows])
+        before, action, reward, after = batch.split([96, batch.shape[1] - 193, 1, 96], -1)
+        with torch.no_grad():
+            target = reward + 0.99 * self.target(after)
+        pair = torch.cat([before, action], -1)
+        values = torch.stack([critic(pair) for critic in self.critics])
+        loss = _quantile_huber(values, target) if self.tqc else ((values - target) ** 2).mean()
+        _descend(self.critic_optimiser, loss)
+        if self.filled % algorithm.policy_frequency == 0:
+            for _ in range(algorithm.policy_frequency if self.tqc else 1):
+                self.update_policy(before)
+            for slow, fast in (
+                (self.target_actor, self.actor),
+                (self.target_critics, self.critics),
+            ):
+                with torch.no_grad():
+                    for t, o in zip(slow.parameters(), fast.parameters(), strict=True):
+                        t.lerp_(o, algorithm.tau)
+
+    def target(self, after: torch.Tensor) -> torch.Tensor:
+        """What the critics are to learn, without reward and discount."""
+        if self.tqc:
+            action, log_probability = self.policy(self.actor, after)
+            pair = torch.cat([after, action], -1)
+            values = torch.cat([critic(pair) for critic in self.target_critics], -1)
+            return values.sort(-1)[0] - self.log_alpha.exp() * log_probability[:, None]
+        (action,) = self.policy(self.target_actor, after)
+        pair = torch.cat([after, action], -1)
+        return torch.stack([critic(pair) for critic in self.target_critics]).min(0)[0]
+
+    def update_policy(self, before: torch.Tensor) -> None:
+        """One gradient step of the actor."""
+        action, *rest = self.policy(self.actor, before)
+        pair = torch.cat([before, action], -1)
+        if not self.tqc:
+            _descend(self.actor_optimiser, -self.critics[0](pair).mean())
+            return
+        values = torch.stack([critic(pair) for critic in self.critics]).mean((0, 2))
+        alpha = self.log_alpha.exp()
+        _descend(self.actor_optimiser, (alpha.detach() * rest[0] - values).mean())
+        _descend(self.alpha_optimiser, -(alpha * (rest[0].detach() - len(self.half))).mean())
+
+
+def _network(size: int, width: int, outputs: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Linear(size, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(),
+        nn.Linear(width, outputs),
+    )  # fmt: skip
+
+
+def _descend(optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+
+
+def _quantile_huber(values: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    number = values.shape[-1]
+    level = (torch.arange(number) + 0.5) / number
+    error = target[None, :, None, :] - values[..., None]
+    size = error.abs()
+    huber = torch.where(size > 1, size - 0.5, 0.5 * error**2)
+    return ((level[:, None] - (error < 0).float()).abs() * huber).mean()
+
+
+PEERS = {"sbx": sbx, "stable-baselines3": stable_baselines, "published way": published}
