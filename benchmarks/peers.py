@@ -1,4 +1,4 @@
-"""The same training with other people's tools, a step at a time: what the fused loop is measured by.
+"""The same training with other people's tools, which the fused loop is measured by.
 
 Each peer is a function that trains for a number of steps, one gradient step for each, with networks
 and batch of the ``paper`` preset, after its random first steps.
@@ -19,6 +19,7 @@ from fedrain.envs import make
 from fedrain.envs.single_agent import EnergyBalanceV1
 
 RANDOM_STEPS = 300
+torch.set_num_threads(1)  # more cost more core time than they save for matrices this small
 
 Train = Callable[[int], object]
 
@@ -123,9 +124,7 @@ class TorchAgent:
         self.actor = _network(size, width, outputs)
         number = algorithm.critics if isinstance(algorithm, TQC | TD3) else 1
         last = algorithm.quantiles if isinstance(algorithm, TQC) else 1
-        self.critics = nn.ModuleList(
-            [_network(size + actions, width, last) for _ in range(number)]
-        )
+        self.critics = nn.ModuleList([_network(size + actions, width, last) for _ in range(number)])
         self.target_actor, self.target_critics = deepcopy(self.actor), deepcopy(self.critics)
         self.log_alpha = torch.zeros((), requires_grad=True)
         self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), 1e-3)

@@ -15,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -73,7 +74,7 @@ def matrix_rate() -> float:
         begin = time.perf_counter()
         _product(square).block_until_ready()
         times.append(time.perf_counter() - begin)
-    return 2 * SIZE**3 / min(times[1:])
+    return 2 * SIZE**3 / statistics.median(times[1:])
 
 
 _product = jax.jit(lambda x: x @ x)
@@ -136,7 +137,7 @@ def measure_cell(
         steps = ours()
         wall.append((time.perf_counter() - begin) / steps)
         times["fused"].append((time.process_time() - core) / steps)
-        shares.append(work / wall[-1] / max(rate, matrix_rate()))
+        shares.append(work / wall[-1] / ((rate + matrix_rate()) / 2))
         for peer, train in others.items():
             core = time.process_time()
             train(PEER_STEPS)
@@ -178,8 +179,7 @@ def main() -> None:
     peers = [peer for peer in options.peers.split(",") if peer]
     result = measure(options.rounds, options.cells.split(","), options.algos.split(","), peers)
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=2)
+        Path(options.json).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ ROOMS = (
     "climate", "envs", "baselines", "agents", "federation", "experiment", "benchmark", "cli",
 )  # fmt: skip
 #: Foundations that every room may use, and which use no room.
-FOUNDATIONS = {"errors", "registration", "__init__"}
+FOUNDATIONS = {"errors", "files", "registration", "__init__"}
 
 
 def room(path: Path) -> str:

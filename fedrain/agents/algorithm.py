@@ -128,10 +128,26 @@ class Algorithm(ABC):
         """What the critics are to learn, from the target networks."""
 
     @abstractmethod
+    def values(
+        self,
+        critic: Network,
+        observation: Float[Array, "batch obs"],
+        action: Float[Array, "batch action"],
+    ) -> Float[Array, "critic batch ..."]:
+        """What every critic thinks of the pairs (s, a)."""
+
+    @abstractmethod
+    def value_loss(
+        self, values: Float[Array, "critic batch ..."], target: Float[Array, "..."]
+    ) -> Float[Array, ""]:
+        """The critics' loss."""
+
     def critic_loss(
         self, critic: Network, batch: Batch, target: Float[Array, "..."]
-    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """The critics' loss, and their mean value."""
+    ) -> tuple[Float[Array, ""], Float[Array, "critic batch ..."]]:
+        """The critics' loss on a batch, and their values."""
+        values = self.values(critic, batch.observation, batch.action)
+        return self.value_loss(values, target), values
 
     @abstractmethod
     def update_policy(
@@ -162,11 +178,11 @@ class Algorithm(ABC):
         """
         critic_key, policy_key = jax.random.split(key)
         target = self.critic_target(agent, batch, critic_key, spaces)
-        gradient, q = jax.grad(self.critic_loss, has_aux=True)(agent.critic, batch, target)
+        gradient, values = jax.grad(self.critic_loss, has_aux=True)(agent.critic, batch, target)
         critic, optimiser = adam_step(
             self.critic_rate, gradient, agent.critic_optimiser, agent.critic
         )
-        before, agent = agent.critic, agent._replace(critic=critic, critic_optimiser=optimiser)
+        agent = agent._replace(critic=critic, critic_optimiser=optimiser)
         policy_steps = self.policy_steps(step)
 
         def policy(i: Int[Array, ""], carry: tuple[Agent, Array]) -> tuple[Agent, Array]:
@@ -175,10 +191,10 @@ class Algorithm(ABC):
 
         unknown = jnp.full((), jnp.nan)
         critic_loss = jax.lax.cond(
-            policy_steps > 0, lambda: self.critic_loss(before, batch, target)[0], lambda: unknown
+            policy_steps > 0, lambda: self.value_loss(values, target), lambda: unknown
         )
         agent, actor_loss = repeat(policy_steps, policy, (agent, unknown))
-        return self.finish(agent, step), Losses(critic_loss, actor_loss, q)
+        return self.finish(agent, step), Losses(critic_loss, actor_loss, values.mean())
 
 
 def repeat(times: Int[Array, ""], function: Callable[[Any, T], T], value: T) -> T:

@@ -34,6 +34,15 @@ def init_network(key: Key[Array, ""], sizes: tuple[int, ...]) -> Network:
     return tuple(layers)
 
 
+def init_stack(key: Key[Array, ""], sizes: tuple[int, ...], number: int) -> Network:
+    """Networks that see the same input, stacked.
+
+    Their first layers lie side by side, as (input, network, output): one matrix product for all.
+    """
+    first, *others = jax.vmap(lambda key: init_network(key, sizes))(jax.random.split(key, number))
+    return (Layer(first.weight.transpose(1, 0, 2), first.bias), *others)
+
+
 def apply_network(network: Network, x: Float[Array, "*batch in"]) -> Float[Array, "*batch out"]:
     """ReLU between the layers, nothing after the last."""
     *hidden, last = network
@@ -45,14 +54,9 @@ def apply_network(network: Network, x: Float[Array, "*batch in"]) -> Float[Array
 def apply_stack(network: Network, x: Float[Array, "batch in"]) -> Float[Array, "stack batch out"]:
     """What every network of a stack makes of the same input."""
     first, *others = network
-    hidden = jax.nn.relu(_affine_stack(x, first))
-    return jax.vmap(apply_network)(tuple(others), hidden)
-
-
-# The gradients below are what automatic differentiation gives, in a better order. The weights'
-# gradient comes out in their own layout instead of its transpose, which every later use would read
-# against the grain of memory; and the input's gradient from a stack is one matrix product instead
-# of a sum of several.
+    side_by_side = Layer(first.weight.reshape(x.shape[-1], -1), first.bias.reshape(-1))
+    hidden = jax.nn.relu(_affine(x, side_by_side)).reshape(-1, *first.bias.shape)
+    return jax.vmap(apply_network)(tuple(others), hidden.transpose(1, 0, 2))
 
 
 @jax.custom_vjp
@@ -65,6 +69,8 @@ def _affine_forward(x: Array, layer: Layer) -> tuple[Array, tuple[Array, Array]]
 
 
 def _affine_backward(kept: tuple[Array, Array], slope: Array) -> tuple[Array, Layer]:
+    # The weights' gradient comes out in their own layout: what automatic differentiation gives is
+    # its transpose, which every later use would read against the grain of memory.
     x, weight = kept
     rows, slopes = x.reshape(-1, x.shape[-1]), slope.reshape(-1, slope.shape[-1])
     return slope @ weight.T, Layer(rows.T @ slopes, slopes.sum(0))
@@ -73,22 +79,24 @@ def _affine_backward(kept: tuple[Array, Array], slope: Array) -> tuple[Array, La
 _affine.defvjp(_affine_forward, _affine_backward)
 
 
-@jax.custom_vjp
-def _affine_stack(x: Float[Array, "batch in"], layer: Layer) -> Float[Array, "stack batch out"]:
-    return x @ layer.weight + layer.bias[:, None]
+@jax.custom_jvp
+def squash(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Tanh, with a derivative that does not vanish before it must.
+
+    1 − tanh² is exactly zero in float32 from |x| = 8 on, and an actor whose outputs all lie there
+    never learns again. The same derivative as 4 e^(−2|x|) / (1 + e^(−2|x|))² keeps its digits, and
+    Adam, which scales gradients, finds the way back.
+    """
+    return jnp.tanh(x)
 
 
-def _affine_stack_forward(x: Array, layer: Layer) -> tuple[Array, tuple[Array, Array]]:
-    return _affine_stack(x, layer), (x, layer.weight)
-
-
-def _affine_stack_backward(kept: tuple[Array, Array], slope: Array) -> tuple[Array, Layer]:
-    x, weight = kept
-    back = jnp.einsum("sbo,sio->bi", slope, weight)
-    return back, Layer(x.T @ slope, slope.sum(1))
-
-
-_affine_stack.defvjp(_affine_stack_forward, _affine_stack_backward)
+@squash.defjvp
+def _squash_derivative(
+    primals: tuple[Array], tangents: tuple[Array]
+) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    (x,), (dx,) = primals, tangents
+    decay = jnp.exp(-2 * jnp.abs(x))
+    return squash(x), 4 * decay / (1 + decay) ** 2 * dx
 
 
 def soft_update(target: Network, online: Network, tau: float) -> Network:

@@ -15,7 +15,15 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step
-from fedrain.agents.networks import Network, apply_network, apply_stack, init_network, soft_update
+from fedrain.agents.networks import (
+    Network,
+    apply_network,
+    apply_stack,
+    init_network,
+    init_stack,
+    soft_update,
+    squash,
+)
 from fedrain.agents.replay import Batch
 
 
@@ -37,9 +45,7 @@ class TD3(Algorithm):
         hidden = (self.width, self.width)
         actor = init_network(actor_key, (spaces.observation_size, *hidden, spaces.action_size))
         sizes = (spaces.observation_size + spaces.action_size, *hidden, 1)
-        critic = jax.vmap(lambda key: init_network(key, sizes))(
-            jax.random.split(critic_key, self.critics)
-        )
+        critic = init_stack(critic_key, sizes, self.critics)
         adam = optax.adam(self.learning_rate)
         return Agent(actor, critic, actor, critic, adam.init(actor), adam.init(critic))
 
@@ -48,7 +54,7 @@ class TD3(Algorithm):
     ) -> Float[Array, "*batch action"]:
         """π(s): tanh, scaled to the bounds."""
         del noise
-        squashed = jnp.tanh(apply_network(actor, observation))
+        squashed = squash(apply_network(actor, observation))
         return spaces.centre + spaces.half_range * squashed
 
     def explore(
@@ -103,20 +109,18 @@ class TD3(Algorithm):
         values = self.values(agent.target_critic, batch.next_observation, action)
         return batch.reward + self.discount * values.min(axis=0)
 
-    def critic_loss(
-        self, critic: Network, batch: Batch, target: Float[Array, " batch"]
-    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Σ_i mean (Q_i(s, a) − y)², and the mean value."""
-        values = self.values(critic, batch.observation, batch.action)
-        return jnp.mean((values - target) ** 2, axis=1).sum(), values.mean()
+    def value_loss(
+        self, values: Float[Array, "critic batch"], target: Float[Array, " batch"]
+    ) -> Float[Array, ""]:
+        """Σ_i mean (Q_i(s, a) − y)²."""
+        return jnp.mean((values - target) ** 2, axis=1).sum()
 
     def actor_loss(
         self, actor: Network, critic: Network, batch: Batch, spaces: Spaces
     ) -> Float[Array, ""]:
         """− mean Q_1(s, π(s))."""
-        first = jax.tree.map(lambda stacked: stacked[:1], critic)
         action = self.act(actor, batch.observation, None, spaces)
-        return -self.values(first, batch.observation, action).mean()
+        return -self.values(critic, batch.observation, action)[0].mean()
 
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces

@@ -18,7 +18,15 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step, repeat
-from fedrain.agents.networks import Network, apply_network, apply_stack, init_network, soft_update
+from fedrain.agents.networks import (
+    Network,
+    apply_network,
+    apply_stack,
+    init_network,
+    init_stack,
+    soft_update,
+    squash,
+)
 from fedrain.agents.quantile_huber import quantile_huber
 from fedrain.agents.replay import Batch
 
@@ -44,9 +52,7 @@ class TQC(Algorithm):
         hidden = (self.width, self.width)
         actor = init_network(actor_key, (spaces.observation_size, *hidden, 2 * spaces.action_size))
         sizes = (spaces.observation_size + spaces.action_size, *hidden, self.quantiles)
-        critic = jax.vmap(lambda key: init_network(key, sizes))(
-            jax.random.split(critic_key, self.critics)
-        )
+        critic = init_stack(critic_key, sizes, self.critics)
         log_alpha = jnp.zeros(())
         return Agent(
             actor=actor,
@@ -76,7 +82,7 @@ class TQC(Algorithm):
     ) -> tuple[Float[Array, "*batch action"], Float[Array, "*batch"]]:
         """A ~ π(s) and log π(a|s), from standard normal ``noise``."""
         mean, log_std = self.distribution(actor, observation)
-        squashed = jnp.tanh(mean + jnp.exp(log_std) * noise)
+        squashed = squash(mean + jnp.exp(log_std) * noise)
         log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
         log_volume = jnp.log(spaces.half_range * (1 - squashed**2) + 1e-6)
         action = spaces.centre + spaces.half_range * squashed
@@ -93,7 +99,7 @@ class TQC(Algorithm):
         if self.evaluate_by_sampling:
             return self.sample(actor, observation, noise, spaces)[0]
         mean, _ = self.distribution(actor, observation)
-        return spaces.centre + spaces.half_range * jnp.tanh(mean)
+        return spaces.centre + spaces.half_range * squash(mean)
 
     def explore(
         self,
@@ -134,12 +140,11 @@ class TQC(Algorithm):
         soft = pooled - (jnp.exp(agent.log_alpha) * log_probability)[:, None]
         return batch.reward[:, None] + self.discount * soft
 
-    def critic_loss(
-        self, critic: Network, batch: Batch, target: Float[Array, "batch kept"]
-    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Mean quantile Huber loss, and the mean value."""
-        values = self.values(critic, batch.observation, batch.action)
-        return quantile_huber(values, target), values.mean()
+    def value_loss(
+        self, values: Float[Array, "critic batch quantile"], target: Float[Array, "batch kept"]
+    ) -> Float[Array, ""]:
+        """Mean quantile Huber loss."""
+        return quantile_huber(values, target)
 
     def actor_loss(
         self,

@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 
 from fedrain.climate.grid import Grid
 from fedrain.errors import InputError
+from fedrain.files import write_whole
 
 #: Colour, line style and width of what appears in profile pictures.
 STYLES: dict[str, tuple[str, str, float]] = {
@@ -107,11 +108,4 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     picture_format = path.suffix[1:].lower()
     if picture_format not in FORMATS:
         raise InputError(f"{path}: a picture's name ends in one of {', '.join(FORMATS)}")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(partial, format=picture_format, dpi=200)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    write_whole(path, lambda partial: figure.savefig(partial, format=picture_format, dpi=200))

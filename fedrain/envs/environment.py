@@ -141,11 +141,10 @@ class Environment:
         """Clip the actions to their bounds, advance every climate by one step, and reward."""
         temperature = self.model.step(state.temperature, self.parameters(action))
         after = State(temperature, state.time + 1)
-        error = self.own_cells(after) - self.own_target.astype(temperature.dtype)
         return Transition(
             after,
             self.observe(after),
-            -jnp.mean(error**2, axis=-1),
+            -jnp.mean(self.own_error(temperature) ** 2, axis=-1),
             after.time >= self.episode_length,
         )
 
@@ -200,6 +199,11 @@ class Environment:
             np.zeros(len(self.regions), int) if self.shared_climate else np.arange(self.climates)
         )
         return by_region[climate, np.array(self.regions)]
+
+    def own_error(self, temperature: Float[Array, "climate lat"]) -> Float[Array, "agent cell"]:
+        """Temperature minus target of each agent's own region."""
+        state = State(temperature, jnp.zeros((), jnp.int32))
+        return self.own_cells(state) - self.own_target.astype(temperature.dtype)
 
     @property
     def own_target(self) -> Float[Array, "agent cell"]:

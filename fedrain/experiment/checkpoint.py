@@ -63,7 +63,8 @@ class Checkpoints:
         rows, filled = [training.rows for training in like], 0
         while filled < note["rows"]:
             path = self._rows_path(filled)
-            pieces = list(read_arrays(path)[0].values())
+            found = read_arrays(path)[0]
+            pieces = [found[str(i)] for i in range(len(found))]
             if [p.shape[::2] for p in pieces] != [r.shape[::2] for r in rows]:
                 raise InputError(f"{path}: does not fit this configuration")
             pieces = [piece[:, : note["rows"] - filled] for piece in pieces]
@@ -96,5 +97,5 @@ def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 @partial(jax.jit, donate_argnums=0)
-def _put(rows: jax.Array, piece: jax.Array, first: int) -> jax.Array:
+def _put(rows: jax.Array, piece: jax.Array, first: int | jax.Array) -> jax.Array:
     return jax.lax.dynamic_update_slice_in_dim(rows, piece, first, axis=1)

@@ -1,6 +1,5 @@
 """The results of a run as files: NetCDF for returns and skill, safetensors for weights."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from fedrain.climate.diagnostics import latitude_coordinates
 from fedrain.envs import Environment
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.evaluation import Evaluation
-from fedrain.experiment.storage import write_whole
 
 POLICIES = ("local", "global")
 
@@ -114,18 +112,6 @@ def skill_dataset(
             "lat": latitude_coordinates(grid)["lat"],
         },
         attrs=_attributes(configuration),
-    )
-
-
-def write_dataset(path: Path, dataset: xr.Dataset) -> None:
-    """A NetCDF file, compressed."""
-    encoding = {
-        name: {"zlib": True, "complevel": 4}
-        for name, variable in dataset.data_vars.items()
-        if variable.dtype.kind in "fiu" and variable.ndim
-    }
-    write_whole(
-        path, lambda partial: dataset.to_netcdf(partial, encoding=encoding, engine="netcdf4")
     )
 
 

@@ -99,15 +99,17 @@ class Run:
         arrays, _ = read_arrays(self.folder / "weights.safetensors")
         environment = self.configuration.make_environment()
         like = jax.eval_shape(
-            lambda seeds: jax.vmap(
-                lambda seed: start_training(
-                    self.configuration.make_algorithm(),
-                    spaces_of(environment),
-                    self.configuration.agents,
-                    seed,
-                    1,
-                )
-            )(seeds).agents.actor,
+            lambda seeds: (
+                jax.vmap(
+                    lambda seed: start_training(
+                        self.configuration.make_algorithm(),
+                        spaces_of(environment),
+                        self.configuration.agents,
+                        seed,
+                        1,
+                    )
+                )(seeds).agents.actor
+            ),
             jnp.asarray(self.configuration.seeds, jnp.uint32),
         )
         mine = {

@@ -1,9 +1,6 @@
-"""Files of a run: written whole or not at all, and loaded without running anything in them."""
+"""Files of a run, loaded without running anything in them."""
 
-import errno
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from fedrain.errors import InputError
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside the file, then put it in its place at once."""
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(partial)
-        with partial.open("rb+") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except Exception as error:
-        partial.unlink(missing_ok=True)
-        raise write_error(path, error) from None
-
-
-def write_error(path: Path, error: Exception) -> Exception:
-    """What to tell a person whose file could not be written."""
-    text = str(error)
-    if isinstance(error, OSError) or "os error" in text.lower() or "HDF" in text:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else text
-        if getattr(error, "errno", None) == errno.ENOSPC or "No space" in text:
-            reason = "no space left on the device"
-        return InputError(f"{path}: cannot be written ({reason})")
-    return error
+from fedrain.files import write_whole
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

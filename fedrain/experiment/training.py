@@ -21,11 +21,12 @@ from fedrain.experiment.configuration import Configuration, from_dict, versions
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import EpisodeLog, run_episode
 from fedrain.experiment.progress import Progress
-from fedrain.experiment.records import returns_dataset, skill_dataset, write_dataset
+from fedrain.experiment.records import returns_dataset, skill_dataset
 from fedrain.experiment.run import Run
 from fedrain.experiment.stepping import HEALTHY, Training, spaces_of, start_training
 from fedrain.experiment.storage import flatten, read_json, write_arrays, write_json
 from fedrain.federation import mean_network
+from fedrain.files import write_dataset
 
 CHECKPOINT_SECONDS = 20.0
 
@@ -93,8 +94,8 @@ class Session:
 
     def _one_seed(self, index: int) -> EpisodeLog:
         if index in self.broken:
-            lost = np.full(self.configuration.agents, np.nan, np.float32)
-            return EpisodeLog(lost, Losses(lost, lost, lost), np.float32(np.nan))
+            lost = jnp.full(self.configuration.agents, jnp.nan)
+            return EpisodeLog(lost, Losses(lost, lost, lost), lost[0])
         last = self.episode + 1 == self.configuration.episodes
         # The last average makes the global policy; the local ones are those of just before.
         synchronise = self.configuration.synchronises_after(self.episode) and not last
@@ -107,7 +108,7 @@ class Session:
             jnp.asarray(self.episode),
             jnp.asarray(synchronise),
         )
-        return jax.device_get(log)
+        return jax.block_until_ready(log)
 
     def _log(self, writer: SummaryWriter, rate: float) -> None:
         step = self.episode * self.environment.episode_length

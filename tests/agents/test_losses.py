@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedrain.agents import DDPG, TD3, TQC, Batch, Spaces
-from fedrain.agents.networks import apply_network, apply_stack, soft_update
+from fedrain.agents.networks import Layer, apply_network, apply_stack, soft_update, squash
 from fedrain.agents.quantile_huber import quantile_huber
 
 SPACES = Spaces(4, (-1.0, 1.4, 0.2), (1.0, 4.2, 0.3))
@@ -56,7 +56,9 @@ def forward(network, x):
 
 
 def member(critic, i):
-    return tuple((np.asarray(w)[i], np.asarray(b)[i]) for w, b in critic)
+    first, *others = critic
+    weight = np.asarray(first.weight)[:, i], np.asarray(first.bias)[i]
+    return (weight, *((np.asarray(w)[i], np.asarray(b)[i]) for w, b in others))
 
 
 def policy(actor, observation):
@@ -77,9 +79,9 @@ def test_ddpg_target_and_losses():
     y = r + 0.9 * q2
     np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPACES), y, rtol=1e-4)
     q = values(agent.critic, o, a, 1)[0, :, 0]
-    loss, mean = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
+    loss, found = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
     np.testing.assert_allclose(loss, np.mean((q - y) ** 2), rtol=1e-4)
-    np.testing.assert_allclose(mean, q.mean(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found[0], q, rtol=1e-4, atol=1e-6)
     expected = -values(agent.critic, o, policy(agent.actor, o), 1).mean()
     actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPACES)
     np.testing.assert_allclose(actor_loss, expected, rtol=1e-4)
@@ -162,18 +164,23 @@ def test_quantile_huber_is_its_definition():
 
 
 def test_gradients_of_networks_are_those_of_automatic_differentiation():
-    def plain(network, x):
+    def one(network, x):
         for i, (weight, bias) in enumerate(network):
             x = x @ weight + bias
             x = jax.nn.relu(x) if i < 2 else x
         return x
 
+    def every(network, x):
+        first, *others = network
+        apart = (Layer(first.weight.transpose(1, 0, 2), first.bias), *others)
+        return jax.vmap(one, in_axes=(0, None))(apart, x)
+
     agent = new_agent(TQC(**SOFT))
     x = random_batch().observation
     pair = jnp.concatenate([x, random_batch().action], axis=-1)
     for ours, theirs, network, inputs in (
-        (apply_network, plain, agent.actor, x),
-        (apply_stack, jax.vmap(plain, in_axes=(0, None)), agent.critic, pair),
+        (apply_network, one, agent.actor, x),
+        (apply_stack, every, agent.critic, pair),
     ):
         found, expected = (
             jax.value_and_grad(lambda n, i, f=f: jnp.sin(f(n, i)).sum(), argnums=(0, 1))(
@@ -252,6 +259,14 @@ def test_tqc_policy_catches_up_and_targets_keep_their_own_time():
         assert target_moved == (step % 4 == 0)
 
 
+def test_the_derivative_of_the_actors_end_does_not_vanish():
+    """sech² in double precision, where 1 − tanh² in single precision is zero."""
+    x = np.linspace(-20, 20, 401)
+    found = jax.vmap(jax.grad(squash))(jnp.asarray(x, jnp.float32))
+    np.testing.assert_allclose(found, np.cosh(x) ** -2.0, rtol=1e-5)
+    np.testing.assert_array_equal(squash(jnp.asarray(x)), jnp.tanh(jnp.asarray(x)))
+
+
 def test_soft_update():
     old, new = new_agent(DDPG(**DETERMINISTIC), 0).actor, new_agent(DDPG(**DETERMINISTIC), 1).actor
     mixed = soft_update(old, new, 0.25)
@@ -273,13 +288,12 @@ def test_first_step_of_adam_is_the_learning_rate():
 
 def test_networks_start_within_their_fan_in():
     agent = DDPG(**{**DETERMINISTIC, "width": 64}).init(KEY, KEY, SPACES)
-    for network in (agent.actor, agent.critic):
-        for layer in network:
-            bound = layer.weight.shape[-2] ** -0.5
-            for leaf in layer:
+    for network in (agent.actor, member(agent.critic, 0)):
+        for weight, *bias in network:
+            bound = weight.shape[0] ** -0.5
+            for leaf in (weight, *bias):
                 assert np.abs(leaf).max() <= bound
-        weight = network[1].weight
-        assert np.std(weight) == pytest.approx(64**-0.5 / 3**0.5, rel=0.05)
+        assert np.std(network[1][0]) == pytest.approx(64**-0.5 / 3**0.5, rel=0.05)
 
 
 def test_actions_stay_within_bounds():

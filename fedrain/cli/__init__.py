@@ -1,0 +1,61 @@
+"""The command line: ``fedrain COMMAND``.
+
+Results for machines (``--json``) go to standard output and nothing else does; messages for people
+go to standard error. Exit status 0 means that it worked, 2 that the input was wrong, 1 that it
+failed.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from fedrain import __version__
+from fedrain.cli import baseline, evaluate, stability, train
+from fedrain.cli.messages import say
+from fedrain.errors import InputError
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong arguments get one line, as every other bad input does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (see: {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit status."""
+    try:
+        options = _parser().parse_args(arguments)
+        command: Callable[[argparse.Namespace], None] = options.command
+        command(options)
+    except InputError as error:
+        say(f"fedrain: error: {error}")
+        return 2
+    except KeyboardInterrupt:
+        say("fedrain: interrupted")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="fedrain", description="Climate models that learn their own parameters.")
+    parser.add_argument("--version", action="version", version=f"fedrain {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    envs = commands.add_parser("envs", help="list the environments")
+    envs.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    envs.set_defaults(command=_envs)
+
+    for command in (train, evaluate, baseline, stability):
+        command.add(commands)
+    return parser
+
+
+def _envs(options: argparse.Namespace) -> None:
+    from fedrain.envs.listing import environment_rows, environment_table
+
+    if options.json:
+        print(json.dumps({"environments": environment_rows()}))
+    else:
+        print(environment_table())

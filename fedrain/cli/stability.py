@@ -1,0 +1,199 @@
+"""``fedrain stability``: equilibria, spectrum, bifurcation diagram and hysteresis of the model."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedrain.cli.messages import add_json, say
+from fedrain.errors import InputError
+
+if TYPE_CHECKING:
+    from fedrain.climate.stability import Branch, FeedbackModel
+
+TEXTS = {
+    "equilibria": "every equilibrium at one solar constant, and if it is stable",
+    "spectrum": "eigenvalues at every equilibrium, beside those of a fixed albedo",
+    "diagram": "follow the equilibria through both folds: tipping points, NetCDF and pictures",
+    "hysteresis": "dim the sun and restore it: a climate that does not come back",
+}
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    names = commands.add_parser(
+        "stability", help="equilibria, spectrum, bifurcation diagram of the model"
+    ).add_subparsers(required=True, metavar="WHAT")
+    for name, text in TEXTS.items():
+        parser = names.add_parser(name, help=text)
+        add_json(parser)
+        parser.add_argument("--solar", type=float, default=1365.2, help="solar constant (1365.2)")
+        parser.add_argument("--low", type=float, default=700.0, help="dimmest sun (700 W m⁻²)")
+        parser.add_argument("--high", type=float, default=2000.0, help="brightest (2000 W m⁻²)")
+        parser.add_argument("--latitudes", type=int, default=96, help="number of latitudes (96)")
+        parser.add_argument("--width", type=float, default=5.0, help="of the albedo's step (5 K)")
+        parser.add_argument("--diffusivity", type=float, default=0.555, help="D (0.555)")
+        parser.add_argument("--insolation", default="p2", help="p2 (default) or annual")
+        if name == "equilibria":
+            parser.add_argument("--coldest", type=float, default=-273.15, help="global mean (°C)")
+            parser.add_argument("--warmest", type=float, default=200.0, help="global mean (°C)")
+        if name in ("diagram", "hysteresis"):
+            parser.add_argument("--out", default="stability", metavar="DIR", help="for the files")
+        if name == "hysteresis":
+            parser.add_argument("--step", type=float, default=5.0, help="W m⁻² at a time (5)")
+        parser.set_defaults(command=_run, name=name)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from fedrain.climate import Grid
+    from fedrain.climate.stability import FeedbackModel, follow
+
+    model = FeedbackModel(
+        grid=Grid(options.latitudes),
+        D=options.diffusivity,
+        width=options.width,
+        insolation=options.insolation,
+    )
+    if options.width == 0 and options.name == "equilibria":
+        result = _step_equilibria(model, options)
+    else:
+        branch = follow(model, options.high, options.low)
+        result = {
+            "equilibria": _equilibria,
+            "spectrum": _spectrum,
+            "diagram": _diagram,
+            "hysteresis": _hysteresis,
+        }[options.name](branch, options)
+    if options.json:
+        print(json.dumps(result))
+    else:
+        print(_table(result))
+
+
+def _describe(model: "FeedbackModel", point: Any) -> dict[str, Any]:
+    from fedrain.climate.stability import spectrum
+
+    leading = float(spectrum(model, point.temperature, point.solar).eigenvalues[0])
+    return {
+        "mean": float(model.grid.mean(point.temperature)),
+        "ice_line": model.ice_line(point.temperature),
+        "leading_eigenvalue": leading,
+        "stable": leading < 0,
+    }
+
+
+def _equilibria(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
+    points = branch.at(options.solar, options.coldest, options.warmest)
+    return {"solar": options.solar, "equilibria": [_describe(branch.model, p) for p in points]}
+
+
+def _step_equilibria(model: "FeedbackModel", options: argparse.Namespace) -> dict[str, Any]:
+    from fedrain.climate.stability import step_equilibria
+
+    points = step_equilibria(model, options.solar)
+    return {"solar": options.solar, "equilibria": [_describe(model, p) for p in points]}
+
+
+def _spectrum(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
+    from fedrain.climate.stability import analytic_eigenvalues, spectrum
+
+    return {
+        "solar": options.solar,
+        "fixed_albedo": analytic_eigenvalues(branch.model, 10).tolist(),
+        "equilibria": [
+            {
+                **_describe(branch.model, p),
+                "eigenvalues": spectrum(branch.model, p.temperature, p.solar)
+                .eigenvalues[:10]
+                .tolist(),
+            }
+            for p in branch.at(options.solar)
+        ],
+    }
+
+
+def _tipping(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
+    if not branch.folds:
+        raise InputError(
+            f"there is no tipping point between {options.low:g} and {options.high:g} W m⁻²"
+        )
+    grid = branch.model.grid
+    return {
+        "tipping_points": [
+            {"solar": fold.solar, "mean": float(grid.mean(fold.temperature))}
+            for fold in branch.folds
+        ]
+    }
+
+
+def _diagram(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
+    from fedrain.climate.figures import save_figure
+    from fedrain.climate.stability import global_curve
+    from fedrain.climate.stability.figures import diagram_figure, spectrum_figure, states_figure
+    from fedrain.climate.stability.records import branch_dataset
+    from fedrain.files import write_dataset
+
+    result = _tipping(branch, options)
+    out = Path(options.out)
+    write_dataset(out / "equilibria.nc", branch_dataset(branch))
+    curve = global_curve(branch.model, float(branch.mean.min()), float(branch.mean.max()))
+    points = branch.at(options.solar)
+    pictures = {
+        "diagram.png": diagram_figure(branch, curve),
+        "spectrum.png": spectrum_figure(branch, points),
+        "states.png": states_figure(branch, points),
+    }
+    for name, figure in pictures.items():
+        save_figure(figure, out / name)
+        say(f"picture: {out / name}")
+    return result
+
+
+def _hysteresis(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
+    import numpy as np
+
+    from fedrain.climate.figures import save_figure
+    from fedrain.climate.stability import global_curve, hysteresis, stairs
+    from fedrain.climate.stability.figures import diagram_figure
+    from fedrain.climate.stability.records import hysteresis_dataset
+    from fedrain.files import write_dataset
+
+    result = _tipping(branch, options)
+    if not options.step > 0:
+        raise InputError(f"--step must be positive, not {options.step:g}")
+    tips = [fold.solar for fold in branch.folds]
+    margin = 4 * options.step
+    solar = stairs(max(tips) + margin, min(tips) - margin, options.step)
+    run = hysteresis(branch.model, solar, branch.at(float(solar[0]))[0].temperature)
+    out = Path(options.out)
+    write_dataset(out / "hysteresis.nc", hysteresis_dataset(branch, run))
+    curve = global_curve(branch.model, float(branch.mean.min()), float(branch.mean.max()))
+    save_figure(diagram_figure(branch, curve, run), out / "hysteresis.png")
+    say(f"picture: {out / 'hysteresis.png'}")
+    before = int(np.abs(solar - options.solar)[: len(solar) // 2].argmin())
+    after = len(solar) - 1 - before
+    return {
+        **result,
+        "jumps": run.jumps(),
+        "solar": float(solar[before]),
+        "mean_before": float(run.mean[before]),
+        "mean_after": float(run.mean[after]),
+    }
+
+
+def _table(result: dict[str, Any]) -> str:
+    lines = []
+    for name, value in result.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            keys = [k for k, v in value[0].items() if not isinstance(v, list)]
+            lines.append("  ".join(f"{key:>18}" for key in keys))
+            lines += ["  ".join(f"{_cell(row[key]):>18}" for key in keys) for row in value]
+        elif isinstance(value, list):
+            lines.append(f"{name}: " + " ".join(_cell(v) for v in value))
+        else:
+            lines.append(f"{name}: {_cell(value)}")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

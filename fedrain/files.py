@@ -1,0 +1,46 @@
+"""Files that are written whole or not at all."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import xarray as xr
+
+from fedrain.errors import InputError
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write beside the file, then put it in its place at once."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(partial)
+        with partial.open("rb+") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except Exception as error:
+        partial.unlink(missing_ok=True)
+        raise _explain(path, error) from None
+
+
+def _explain(path: Path, error: Exception) -> Exception:
+    text = str(error)
+    if isinstance(error, OSError) or "os error" in text.lower() or "HDF" in text:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else text
+        if getattr(error, "errno", None) == errno.ENOSPC or "No space" in text:
+            reason = "no space left on the device"
+        return InputError(f"{path}: cannot be written ({reason})")
+    return error
+
+
+def write_dataset(path: str | Path, dataset: xr.Dataset) -> None:
+    """A NetCDF file, compressed."""
+    encoding = {
+        name: {"zlib": True, "complevel": 4}
+        for name, variable in dataset.data_vars.items()
+        if variable.dtype.kind in "fiu" and variable.ndim
+    }
+    write_whole(
+        Path(path), lambda partial: dataset.to_netcdf(partial, encoding=encoding, engine="netcdf4")
+    )
