@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedrain.baselines import static
+from fedrain.baselines import share_reached, static
 from fedrain.climate import BAND_NAMES, trajectory
 from fedrain.climate.figures import STYLES, latitude_axis, save_figure
 from fedrain.experiment.published import published_skill
@@ -40,7 +40,22 @@ def skill_report(run: Run) -> str:
     for i, band in enumerate((*BAND_NAMES, "global")):
         cells = "  ".join(c[i].rjust(w) for c, w in zip(columns.values(), widths, strict=True))
         lines.append(f"{band:<15}{cells}".rstrip())
+    for policy in ("local", "global"):
+        if (share := share_of_limit(run, policy)) is not None:
+            lines.append(
+                f"return of the {policy} policy: {100 * share:.0f} % of the way from the static "
+                "model to optimal control"
+            )
     return "\n".join(lines)
+
+
+def share_of_limit(run: Run, policy: str) -> float | None:
+    """How far the mean return without exploration is from static (0) to limit (1)."""
+    returns = run.results.returns.sel(policy=policy).values.mean(-1)
+    whole = returns[np.isfinite(returns)]
+    if not len(whole):
+        return None
+    return share_reached(run.configuration.make_environment(), float(whole.mean()))
 
 
 def write_figures(run: Run) -> list[Path]:

@@ -19,13 +19,13 @@ def diagram_figure(branch: Branch, curve: GlobalCurve, run: Hysteresis | None = 
     """Bifurcation diagram: stable solid, unstable dashed, tipping points marked."""
     figure = Figure(figsize=(7.0, 4.8), layout="constrained")
     axes = figure.subplots()
-    _by_stability(axes, branch.solar, branch.mean, branch.unstable == 0, "#0072B2", "by latitude")
     inside = (curve.solar >= branch.solar.min()) & (curve.solar <= branch.solar.max())
     solar = np.where(inside, curve.solar, np.nan)
-    _by_stability(axes, solar, curve.temperature, curve.stable, "0.6", "global mean model")
+    _by_stability(axes, solar, curve.temperature, curve.stable, "0.7", "global mean model")
+    _by_stability(axes, branch.solar, branch.mean, branch.unstable == 0, "#0072B2", "by latitude")
     if run is not None:
         axes.plot(
-            run.solar, run.mean, ".", color="#E69F00", markersize=3.0, zorder=1,
+            run.solar, run.mean, ".", color="#E69F00", markersize=3.5, zorder=4,
             label="integrated in time",
         )  # fmt: skip
     for fold in branch.folds:
@@ -35,7 +35,7 @@ def diagram_figure(branch: Branch, curve: GlobalCurve, run: Hysteresis | None = 
         axes.annotate(
             f"{fold.solar:.2f} W m$^{{-2}}$",
             (fold.solar, mean),
-            xytext=(-10, 0) if left else (10, 0),
+            xytext=(-10, 0) if left else (6, -12),
             textcoords="offset points",
             horizontalalignment="right" if left else "left",
             verticalalignment="center",
@@ -100,26 +100,27 @@ def spectrum_figure(branch: Branch, points: list[Point], number: int = 10) -> Fi
 
 def states_figure(branch: Branch, points: list[Point]) -> Figure:
     """Temperature, albedo and leading mode of each equilibrium."""
-    figure = Figure(figsize=(7.0, 7.6), layout="constrained")
+    figure = Figure(figsize=(7.0, 8.0), layout="constrained")
     profile, albedo, mode = figure.subplots(3, 1, sharex=True)
     model = branch.model
     for point, (name, colour, style) in zip(points, STATES, strict=False):
         found = spectrum(model, point.temperature, point.solar)
-        label = f"{name}, {model.grid.mean(point.temperature):.1f} °C"
+        mean, growth = model.grid.mean(point.temperature), found.eigenvalues[0]
+        label = f"{name}: {mean:.1f} °C, {growth:+.2f} yr$^{{-1}}$".replace("-", "−")
+        label = label.replace("{−1}", "{-1}")
         profile.plot(model.grid.centres, point.temperature, style, color=colour, label=label)
         albedo.plot(model.grid.centres, model.albedo(point.temperature), style, color=colour)
-        mode.plot(
-            model.grid.centres, found.modes[:, 0], style, color=colour,
-            label=f"{found.eigenvalues[0]:+.2f} yr$^{{-1}}$",
-        )  # fmt: skip
+        mode.plot(model.grid.centres, found.modes[:, 0], style, color=colour)
     profile.axhline(model.freezing, color="0.6", linewidth=0.8)
     profile.set_ylabel("Temperature (°C)")
     profile.set_title(f"Equilibria at {points[0].solar:g} W m$^{{-2}}$")
-    profile.legend(frameon=False)
     albedo.set_ylabel("Albedo")
     mode.set_ylabel("Leading mode")
     mode.set_xlabel("Latitude")
-    mode.legend(frameon=False, title="growth rate")
     for axes in (profile, albedo, mode):
         latitude_axis(axes)
+    figure.legend(
+        loc="outside lower center", ncols=3, frameon=False, fontsize="small",
+        title="global mean and growth rate of the leading mode", title_fontsize="small",
+    )  # fmt: skip
     return figure
