@@ -7,7 +7,6 @@ each agent's parameters are the best for its own region.
 """
 
 import time
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +24,7 @@ ITERATIONS = 2000
 
 def constant(
     environment: Environment,
-    goal: Literal["final", "return"] = "final",
+    goal: str = "final",
     iterations: int = ITERATIONS,
 ) -> Baseline:
     """Constant parameters tuned for the final state, or for the return."""

@@ -18,9 +18,15 @@ def known_limit(environment: Environment) -> float | None:
     Agents of a shared climate have the same limit together, however many there are.
     """
     table = json.loads((files("fedrain.baselines") / "data" / "limits.json").read_text("utf-8"))
-    if environment.shared_climate:
-        alone = replace(environment, agents=1, local_observation=False)
-        return table["return"]["shared"] if alone == make("ebm-v1") else None
+    if environment.shared_climate or environment.agents == 1:
+        single = make("ebm-v1")
+        alone = replace(
+            environment,
+            agents=1,
+            shared_climate=single.shared_climate,
+            local_observation=single.local_observation,
+        )
+        return table["return"]["shared"] if alone == single else None
     if environment != make("ebm-v2", agents=environment.agents):
         return None
     return table["return"].get(f"own, {environment.agents} agents")
