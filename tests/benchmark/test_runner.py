@@ -1,0 +1,77 @@
+"""The matrix, and what becomes of it when processes die."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from fedrain.benchmark import Store, cells, run_missing, status
+from fedrain.cli import main
+from fedrain.errors import InputError
+
+
+def test_the_matrix_has_65_cells():
+    found = cells()
+    assert len(found) == len({cell.name for cell in found}) == 65
+    assert len(cells("*ddpg*")) == 13
+    assert [cell.cost for cell in found] == sorted(cell.cost for cell in found)
+    with pytest.raises(InputError, match="no cell"):
+        cells("*moon*")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results", tmp_path / "work")
+
+
+def test_a_cell_is_run_once(store):
+    (cell,) = cells("ebm-v3-a2-fed05-td3-paper")
+    assert run_missing(store, [cell], print, seeds=2, episodes=2) == 1
+    data = xr.load_dataset(store.result(cell))
+    assert data.returns.shape == (2, 2, 2)
+    assert json.loads(data.attrs["configuration"])["algo"] == "td3"
+    assert np.isfinite(data.areawrmse).all()
+    assert data.episode_A.shape == (200, 96)
+    assert store.result(cell).stat().st_size < 300_000
+    assert not (store.work / cell.name).exists()
+    assert run_missing(store, [cell], print, seeds=2, episodes=2) == 0
+    (row,) = status(store, [cell])
+    assert row["state"] == "done"
+    assert row["seconds"] > 0
+
+
+HOLD = """
+import sys, time
+from fedrain.benchmark import Store, cells
+(cell,) = cells("ebm-v1-td3-paper")
+with Store(sys.argv[1], sys.argv[2]).claim(cell) as mine:
+    print(mine, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_cell_belongs_to_one_process_until_it_dies(store):
+    (cell,) = cells("ebm-v1-td3-paper")
+    command = [sys.executable, "-c", HOLD, str(store.results), str(store.work)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "True\n"
+    assert status(store, [cell])[0]["state"] == "running"
+    assert run_missing(store, [cell], print, seeds=1, episodes=1) == 0
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert status(store, [cell])[0]["state"] == "missing"
+    with store.claim(cell) as mine:
+        assert mine
+
+
+def test_status_command(capsys, tmp_path):
+    places = ["--results", str(tmp_path / "r"), "--work", str(tmp_path / "w")]
+    assert main(["benchmark", "status", "--json", *places]) == 0
+    rows = json.loads(capsys.readouterr().out)["cells"]
+    assert {row["state"] for row in rows} == {"missing"}
+    assert main(["benchmark", "status", *places, "--only", "*v1*"]) == 0
+    assert f"0 of {len(cells('*v1*'))} cells" in capsys.readouterr().out
