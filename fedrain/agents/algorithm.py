@@ -23,6 +23,7 @@ from fedrain.agents.replay import Batch
 from fedrain.climate.grid import frozen
 
 T = TypeVar("T")
+OptimiserState = Any  # a pytree of optax
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,10 @@ class Agent(NamedTuple):
     critic: Network
     target_actor: Network | None
     target_critic: Network
-    actor_optimiser: optax.OptState
-    critic_optimiser: optax.OptState
+    actor_optimiser: OptimiserState
+    critic_optimiser: OptimiserState
     log_alpha: Float[Array, "*stack"] | None = None
-    alpha_optimiser: optax.OptState | None = None
+    alpha_optimiser: OptimiserState | None = None
 
 
 class Losses(NamedTuple):
@@ -207,8 +208,8 @@ def repeat(times: Int[Array, ""], function: Callable[[Any, T], T], value: T) -> 
 
 
 def adam_step(
-    rate: float, gradient: T, optimiser: optax.OptState, weights: T
-) -> tuple[T, optax.OptState]:
+    rate: float, gradient: T, optimiser: OptimiserState, weights: T
+) -> tuple[T, OptimiserState]:
     """One step of Adam: new weights and new moments."""
     updates, optimiser = optax.adam(rate).update(gradient, optimiser)
     return optax.apply_updates(weights, updates), optimiser

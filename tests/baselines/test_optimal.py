@@ -54,7 +54,7 @@ def test_own_climates_allow_more_than_a_shared_one():
     options = {"agents": 2, "latitudes": 12, "episode_length": 30}
     shared = limit(make("ebm-v3", **options), iterations=300)
     own = limit(make("ebm-v2", **options), iterations=300)
-    assert (own.returns > shared.returns - 1e-3).all()
+    assert (own.returns > 1.01 * shared.returns).all()  # but for what the search leaves
     assert own.returns.mean() > shared.returns.mean()
 
 
