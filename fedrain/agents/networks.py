@@ -59,6 +59,15 @@ def apply_stack(network: Network, x: Float[Array, "batch in"]) -> Float[Array, "
     return jax.vmap(apply_network)(tuple(others), hidden.transpose(1, 0, 2))
 
 
+def apply_critics(
+    critics: Network,
+    observation: Float[Array, "batch obs"],
+    action: Float[Array, "batch action"],
+) -> Float[Array, "critic batch out"]:
+    """What every critic of a stack makes of the pairs (s, a)."""
+    return apply_stack(critics, jnp.concatenate([observation, action], axis=-1))
+
+
 @jax.custom_vjp
 def _affine(x: Float[Array, "*batch in"], layer: Layer) -> Float[Array, "*batch out"]:
     return x @ layer.weight + layer.bias

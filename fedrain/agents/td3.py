@@ -17,8 +17,8 @@ from jaxtyping import Array, Float, Key
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step
 from fedrain.agents.networks import (
     Network,
+    apply_critics,
     apply_network,
-    apply_stack,
     init_network,
     init_stack,
     soft_update,
@@ -75,8 +75,7 @@ class TD3(Algorithm):
         action: Float[Array, "batch action"],
     ) -> Float[Array, "critic batch"]:
         """Q_i(s, a) of every critic."""
-        pair = jnp.concatenate([observation, action], axis=-1)
-        return apply_stack(critic, pair)[..., 0]
+        return apply_critics(critic, observation, action)[..., 0]
 
     def target_action(
         self,

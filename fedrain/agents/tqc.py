@@ -20,8 +20,8 @@ from jaxtyping import Array, Float, Int, Key
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step, repeat
 from fedrain.agents.networks import (
     Network,
+    apply_critics,
     apply_network,
-    apply_stack,
     init_network,
     init_stack,
     soft_update,
@@ -118,8 +118,7 @@ class TQC(Algorithm):
         action: Float[Array, "batch action"],
     ) -> Float[Array, "critic batch quantile"]:
         """The quantiles of every critic."""
-        pair = jnp.concatenate([observation, action], axis=-1)
-        return apply_stack(critic, pair)
+        return apply_critics(critic, observation, action)
 
     @property
     def critic_rate(self) -> float:

@@ -48,10 +48,7 @@ def _play(
 
         def advance(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], Any]:
             state, observation = carry
-            noise = jax.vmap(lambda key: evaluation_noise(key, index, spaces))(keys)
-            action = jax.vmap(lambda a, o, n: algorithm.act(a, o, n, spaces))(
-                actor, observation, noise
-            )
+            action = policy_actions(algorithm, actor, observation, keys, index, spaces)
             state, observation, reward, _ = environment.step(state, action)
             parameters = environment.own_parameters(action)
             return (state, observation), (environment.profile(state), reward, parameters)
@@ -62,6 +59,19 @@ def _play(
         return profile, reward.sum(0), parameters
 
     return jax.vmap(one)(actors, seeds)
+
+
+def policy_actions(
+    algorithm: Algorithm,
+    actor: Network,
+    observation: Float[Array, "agent obs"],
+    keys: Key[Array, " agent"],
+    step: Int[Array, ""],
+    spaces: Spaces,
+) -> Float[Array, "agent action"]:
+    """What the learnt policies of all agents do at one step, without exploration."""
+    noise = jax.vmap(lambda key: evaluation_noise(key, step, spaces))(keys)
+    return jax.vmap(lambda a, o, n: algorithm.act(a, o, n, spaces))(actor, observation, noise)
 
 
 def evaluation_noise(

@@ -19,7 +19,7 @@ from fedrain.baselines import constant
 from fedrain.climate import EnergyBalanceModel, Skill, band_skill
 from fedrain.envs import Environment, State
 from fedrain.errors import InputError
-from fedrain.experiment.evaluation import evaluation_noise
+from fedrain.experiment.evaluation import policy_actions
 from fedrain.experiment.run import Run
 from fedrain.experiment.stepping import EVALUATION, agent_keys, spaces_of
 
@@ -152,10 +152,8 @@ def _play(
         keys = agent_keys(seed, EVALUATION, len(environment.regions))
 
         def step(state: State, offset: Array) -> tuple[State, None]:
-            noise = jax.vmap(lambda key: evaluation_noise(key, state.time, spaces))(keys)
-            action = jax.vmap(lambda a, o, n: algorithm.act(a, o, n, spaces))(
-                actor, environment.observe(state), noise
-            )
+            observation = environment.observe(state)
+            action = policy_actions(algorithm, actor, observation, keys, state.time, spaces)
             return _advance(environment, state, action, offset), None
 
         return environment.profile(jax.lax.scan(step, environment.reset()[0], offsets)[0])
