@@ -9,6 +9,8 @@ import xarray as xr
 
 from fedrain.errors import InputError
 
+PACKING = ("dtype", "scale_factor", "add_offset", "_FillValue")
+
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside the file, then put it in its place at once."""
@@ -35,9 +37,10 @@ def _explain(path: Path, error: Exception) -> Exception:
 
 
 def write_dataset(path: str | Path, dataset: xr.Dataset) -> None:
-    """A NetCDF file, compressed."""
+    """A NetCDF file, compressed, and packed where a variable's encoding says so."""
     encoding = {
-        name: {"zlib": True, "complevel": 4}
+        name: {k: v for k, v in variable.encoding.items() if k in PACKING}
+        | {"zlib": True, "complevel": 4}
         for name, variable in dataset.data_vars.items()
         if variable.dtype.kind in "fiu" and variable.ndim
     }

@@ -63,7 +63,10 @@ def run_missing(
     done = 0
     for cell in matrix:
         with store.claim(cell) as mine:
-            if not mine or store.result(cell).exists():
+            if not mine:
+                continue
+            if store.result(cell).exists():
+                shutil.rmtree(store.work / cell.name, ignore_errors=True)
                 continue
             say(f"{cell.name}: begins")
             configuration = cell.configuration(seeds, episodes)
@@ -99,25 +102,23 @@ def status(store: Store, matrix: list[Cell]) -> list[dict[str, Any]]:
 def summarise(run: Run) -> xr.Dataset:
     """What is kept of a run: returns, skill, final profiles, and one episode of the mean agent."""
     results, returns = run.results, run.returns
-    episode = results.sel(policy="local")
+    episode = results.sel(policy="local").mean("seed", keep_attrs=True)
     stored = read_json(run.folder / "configuration.json")
     kept = xr.Dataset(
         {
             "returns": returns.returns.astype(np.float32),
             "seconds": returns.seconds,
+            "core_seconds": returns.core_seconds,
             "areawrmse": results.areawrmse,
             "areawrmse_global": results.areawrmse_global,
             "evaluation_return": results.returns,
-            "final_temperature": results.surface_temperature.isel(step=-1).drop_vars("step"),
+            "final_temperature": results.surface_temperature.isel(step=-1, drop=True),
             "target": results.target,
         }
     )
-    for name in ("surface_temperature", "A", "B"):
-        kept[f"episode_{name}"] = episode[name].mean("seed").round(3).astype(np.float32)
-        kept[f"episode_{name}"].attrs = {
-            **results[name].attrs,
-            "comment": "mean over the seeds, local policy, one episode without exploration",
-        }
+    kept["episode_surface_temperature"] = _pack(episode.surface_temperature, -150.0, 150.0)
+    for row in run.configuration.make_environment().model.table:
+        kept[f"episode_{row.symbol}"] = _pack(episode[row.symbol], row.low, row.high)
     kept.attrs = {
         "Conventions": "CF-1.11",
         "title": f"FedRAIN benchmark {run.configuration.name}",
@@ -125,3 +126,16 @@ def summarise(run: Run) -> xr.Dataset:
         "versions": json.dumps(stored["versions"]),
     }
     return kept
+
+
+def _pack(values: xr.DataArray, low: float, high: float) -> xr.DataArray:
+    """Sixteen bits over a range that holds all values."""
+    values = values.astype(np.float32)
+    values.attrs["comment"] = "mean over the seeds, local policy, one episode without exploration"
+    values.encoding = {
+        "dtype": "int16",
+        "scale_factor": (high - low) / 60_000,
+        "add_offset": (low + high) / 2,
+        "_FillValue": np.iinfo(np.int16).min,
+    }
+    return values

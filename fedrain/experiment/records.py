@@ -40,6 +40,9 @@ def returns_dataset(
     variables["seconds"] = (
         "episode", history["seconds"], {"long_name": "time taken", "units": "s"},
     )  # fmt: skip
+    variables["core_seconds"] = (
+        "episode", history["core_seconds"], {"long_name": "processor time taken", "units": "s"},
+    )  # fmt: skip
     episodes = len(history["returns"])
     return xr.Dataset(
         variables,

@@ -80,12 +80,13 @@ class Session:
         self._write_results()
 
     def _one_episode(self) -> float:
-        begin = time.perf_counter()
+        begin, core = time.perf_counter(), time.process_time()
         logs = list(self.workers.map(self._one_seed, range(len(self.seeds))))
         seconds = time.perf_counter() - begin
         log = jax.tree.map(lambda *parts: np.stack(parts), *logs)
         new = {"returns": log.returns, **log.losses._asdict(), "distance": log.distance}
         new["seconds"] = np.asarray(seconds)
+        new["core_seconds"] = np.asarray(time.process_time() - core)
         for name, value in new.items():
             before = self.history.get(name, np.zeros((0, *value.shape), value.dtype))
             self.history[name] = np.concatenate([before, value[None]])
