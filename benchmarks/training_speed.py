@@ -10,11 +10,9 @@ median over the rounds: what else the machine does falls on all of them. Usage:
 
 import argparse
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ import jax.numpy as jnp
 
 from fedrain.agents import DDPG, Algorithm, load_algorithm
 from fedrain.envs import Environment, make
+from fedrain.experiment.cores import Cores, open_cores
 from fedrain.experiment.fused import run_episode
 from fedrain.experiment.stepping import spaces_of, start_training
 from fedrain.federation import Sharing
@@ -36,12 +35,12 @@ SIZE = 2048  # of the matrices that give the machine's rate
 
 def fused(environment: Environment, algorithm: Algorithm, seeds: int) -> Callable[[], int]:
     """Episodes of the fused loop on all cores; each call gives the number of agent steps."""
+    open_cores()
     agents = len(environment.regions)
+    cores = Cores(agents)
     numbers = jnp.arange(seeds, dtype=jnp.uint32)
-    trainings = [
-        start_training(algorithm, spaces_of(environment), agents, n, 20_000) for n in numbers
-    ]
-    workers = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    spaces = spaces_of(environment)
+    trainings = [cores.place(start_training(algorithm, spaces, agents, n, 20_000)) for n in numbers]
     episode = FIRST_EPISODE
 
     def one(index: int) -> None:
@@ -58,7 +57,7 @@ def fused(environment: Environment, algorithm: Algorithm, seeds: int) -> Callabl
 
     def episodes() -> int:
         nonlocal episode
-        list(workers.map(one, range(seeds)))
+        cores.map(one, range(seeds))
         episode += 1
         return environment.episode_length * seeds * agents
 

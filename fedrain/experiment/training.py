@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from fedrain.agents import Losses
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration, from_dict, versions
+from fedrain.experiment.cores import Cores, open_cores
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import EpisodeLog, run_episode
 from fedrain.experiment.progress import Progress
@@ -37,6 +36,7 @@ class Session:
     """One experiment on its way from the first episode, or the last checkpoint, to the end."""
 
     def __init__(self, configuration: Configuration, out: Path, resume: bool, say: Say) -> None:
+        open_cores()
         self.configuration = configuration
         self.out = out
         self.say = say
@@ -52,8 +52,8 @@ class Session:
         if resume and (found := self.checkpoints.load(self.trainings)) is not None:
             self.episode, self.trainings, self.history = found
         self.broken = {i for i, training in enumerate(self.trainings) if is_broken(training)}
-        # One seed at a time on each core.
-        self.workers = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        self.cores = Cores(configuration.agents)
+        self.trainings = [self.cores.place(training) for training in self.trainings]
 
     def _start(self, seed: jax.Array) -> Training:
         steps = self.configuration.episodes * self.environment.episode_length
@@ -81,7 +81,7 @@ class Session:
 
     def _one_episode(self) -> float:
         begin, core = time.perf_counter(), time.process_time()
-        logs = list(self.workers.map(self._one_seed, range(len(self.seeds))))
+        logs = self.cores.map(self._one_seed, range(len(self.seeds)))
         seconds = time.perf_counter() - begin
         log = jax.tree.map(lambda *parts: np.stack(parts), *logs)
         new = {"returns": log.returns, **log.losses._asdict(), "distance": log.distance}
