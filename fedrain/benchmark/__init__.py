@@ -1,6 +1,19 @@
-"""The paper's experiment matrix: run, resumed, and kept as small files."""
+"""The paper's experiment matrix: run, resumed, kept as small files, and set beside the paper."""
 
+from fedrain.benchmark.figures import make_figures
 from fedrain.benchmark.matrix import Cell, cells
+from fedrain.benchmark.results import load_results
 from fedrain.benchmark.runner import Store, run_missing, status
+from fedrain.benchmark.tables import agreement_table, make_tables
 
-__all__ = ["Cell", "Store", "cells", "run_missing", "status"]
+__all__ = [
+    "Cell",
+    "Store",
+    "agreement_table",
+    "cells",
+    "load_results",
+    "make_figures",
+    "make_tables",
+    "run_missing",
+    "status",
+]

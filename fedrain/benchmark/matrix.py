@@ -12,7 +12,7 @@ from fedrain.experiment import Configuration, configure
 
 SCHEMES = {"fed05": 5, "fed10": 10, "nofed": 0}
 PRESETS = {"ddpg": ("paper",), "td3": ("paper", "corrected"), "tqc": ("paper", "corrected")}
-SEEDS, EPISODES = 10, 100
+SEEDS, EPISODES, EPISODE_STEPS = 10, 100, 200
 #: Core-milliseconds of an agent step (docs/speed.md): the order in which cells are run.
 COST = {
     "ebm-v1": {"ddpg": 3.9, "td3": 0.6, "tqc": 2.8},
@@ -51,7 +51,7 @@ class Cell:
     @property
     def cost(self) -> float:
         """Core-seconds, about."""
-        return 1e-3 * COST[self.env][self.algo] * self.agents * SEEDS * EPISODES * 200
+        return 1e-3 * COST[self.env][self.algo] * self.agents * SEEDS * EPISODES * EPISODE_STEPS
 
 
 def cells(pattern: str | None = None) -> list[Cell]:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from fedrain.cli.messages import add_json, say
@@ -14,13 +15,20 @@ def add(commands: Any) -> None:
     )
     run = names.add_parser("run", help="train what is missing; stop and start again at will")
     state = names.add_parser("status", help="what is done, what runs, and how long the rest takes")
+    tables = names.add_parser("tables", help="skill tables, claims, limit, habits, cost")
+    figures = names.add_parser("figures", help="return curves, zonal skill, evolution")
     for parser in (run, state):
         parser.add_argument("--only", metavar="PATTERN", help="cells whose name matches (*-v3-*)")
-        parser.add_argument("--results", default="benchmark/results", metavar="DIR", help="kept")
         parser.add_argument("--work", default="runs/benchmark", metavar="DIR", help="meanwhile")
+    for parser, out in ((tables, "benchmark/tables"), (figures, "benchmark/figures")):
+        parser.add_argument("--out", default=out, metavar="DIR", help=f"where to ({out})")
+    for parser in (run, state, tables, figures):
+        parser.add_argument("--results", default="benchmark/results", metavar="DIR", help="kept")
     add_json(state)
     run.set_defaults(command=_run)
     state.set_defaults(command=_status)
+    tables.set_defaults(command=_tables)
+    figures.set_defaults(command=_figures)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -44,3 +52,19 @@ def _status(options: argparse.Namespace) -> None:
     left = sum(row.get("expected_seconds", 0.0) for row in rows)
     done = sum(row["state"] == "done" for row in rows)
     print(f"{done} of {len(rows)} cells done; about {left / 3600:.1f} h to go")
+
+
+def _tables(options: argparse.Namespace) -> None:
+    from fedrain.benchmark import agreement_table, load_results, make_tables
+
+    results = load_results(options.results)
+    paths = make_tables(results, Path(options.out))
+    print(agreement_table(results).markdown())
+    say(f"{len(paths)} files in {options.out}")
+
+
+def _figures(options: argparse.Namespace) -> None:
+    from fedrain.benchmark import load_results, make_figures
+
+    paths = make_figures(load_results(options.results), Path(options.out))
+    say(f"{len(paths)} files in {options.out}")

@@ -108,4 +108,9 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     picture_format = path.suffix[1:].lower()
     if picture_format not in FORMATS:
         raise InputError(f"{path}: a picture's name ends in one of {', '.join(FORMATS)}")
-    write_whole(path, lambda partial: figure.savefig(partial, format=picture_format, dpi=200))
+    # The same picture is the same file: no date of making.
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(picture_format)
+    write_whole(
+        path,
+        lambda partial: figure.savefig(partial, format=picture_format, dpi=200, metadata=metadata),
+    )

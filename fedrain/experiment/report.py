@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from fedrain.baselines import share_reached, static
 from fedrain.climate import BAND_NAMES, trajectory
 from fedrain.climate.figures import STYLES, latitude_axis, save_figure
+from fedrain.envs import Environment
 from fedrain.experiment.published import published_skill
 from fedrain.experiment.run import Run
 
@@ -107,41 +109,48 @@ def _latitude(degrees: float) -> str:
 
 
 def _profile(run: Run, figure: Figure) -> None:
-    environment = run.configuration.make_environment()
-    grid = environment.model.grid
-    start = np.full(grid.latitudes, environment.start_temperature, np.float32)
-    fixed = np.asarray(
-        trajectory(
-            environment.model,
-            start,
-            environment.model.table.static(grid.latitudes),
-            environment.episode_length,
-        )
-    )
     learnt = run.results.surface_temperature.sel(policy="local").values
+    draw_evolution(figure, run.configuration.make_environment(), *_spread(learnt))
+
+
+def draw_evolution(
+    figure: Figure,
+    environment: Environment,
+    mean: Float[np.ndarray, "step lat"],
+    half: Float[np.ndarray, "step lat"] | None = None,
+) -> None:
+    """The profile at six times of an episode, with its spread, against static model and target."""
+    centres = environment.model.grid.centres
+    fixed = static_trajectory(environment)
     figure.set(figwidth=9.0, figheight=5.4)
     panels = figure.subplots(2, 3, sharex=True, sharey=True)
     times = [t for t in TIMES if t <= environment.episode_length]
     for axes, time in zip(panels.flat, times, strict=False):
-        mean, half = _spread(learnt[:, time - 1])
         for key, values, label in (
             ("target", np.array(environment.target), "target"),
             ("static", fixed[time - 1], "static model"),
-            ("model", mean, "model with agents"),
+            ("model", mean[time - 1], "model with agents"),
         ):
             colour, style, width = STYLES[key]
-            axes.plot(
-                grid.centres, values, color=colour, linestyle=style, linewidth=width, label=label
-            )
-        axes.fill_between(
-            grid.centres, mean - half, mean + half, color=STYLES["model"][0], alpha=0.2
-        )
+            axes.plot(centres, values, color=colour, linestyle=style, linewidth=width, label=label)
+        if half is not None:
+            low, high = mean[time - 1] - half[time - 1], mean[time - 1] + half[time - 1]
+            axes.fill_between(centres, low, high, color=STYLES["model"][0], alpha=0.2)
         axes.set_title(f"t = {time}")
         latitude_axis(axes)
         axes.set_xticks((-90, -45, 0, 45, 90), ("90°S", "45°S", "0°", "45°N", "90°N"))
     panels[0, 0].legend(frameon=False, fontsize="small", loc="lower center")
     figure.supxlabel("Latitude")
     figure.supylabel("Surface temperature (°C)")
+
+
+def static_trajectory(environment: Environment) -> Float[np.ndarray, "step lat"]:
+    """Profile of the static model after every step of an episode."""
+    latitudes = environment.model.grid.latitudes
+    start = np.full(latitudes, environment.start_temperature, np.float32)
+    static_values = environment.model.table.static(latitudes)
+    steps = environment.episode_length
+    return np.asarray(trajectory(environment.model, start, static_values, steps))
 
 
 def _parameters(run: Run, figure: Figure) -> None:

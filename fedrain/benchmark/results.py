@@ -1,0 +1,116 @@
+"""The stored results, read back, and the published figures in the same form."""
+
+import json
+from collections.abc import Callable
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from fedrain.baselines import static
+from fedrain.benchmark.matrix import Cell, cells
+from fedrain.benchmark.statistics import Sample
+from fedrain.climate import BAND_NAMES, Skill
+from fedrain.envs import make
+from fedrain.errors import InputError
+from fedrain.experiment.published import published_cells
+
+PUBLISHED_SEEDS = 10
+
+#: AreaWRMSE of the six bands in a cell, from south to north; None where a source has no such cell.
+Bands = Callable[[Cell], list[Sample] | None]
+
+
+class Result:
+    """What is kept of one cell. Seeds that broke are left out."""
+
+    def __init__(self, cell: Cell, data: xr.Dataset) -> None:
+        self.cell = cell
+        self.whole = np.isfinite(data.areawrmse_global.sel(policy="local").values)
+        self.data = data.isel(seed=np.flatnonzero(self.whole))
+
+    def skill(self, policy: str = "local") -> Float[np.ndarray, "seed band"]:
+        """AreaWRMSE of the bands, in K."""
+        return self.data.areawrmse.sel(policy=policy).values
+
+    def globe(self, policy: str = "local") -> Sample:
+        """AreaWRMSE of the globe."""
+        return Sample.of(self.data.areawrmse_global.sel(policy=policy).values)
+
+    def bands(self, policy: str = "local") -> list[Sample]:
+        """AreaWRMSE of the bands over the seeds."""
+        return [Sample.of(values) for values in self.skill(policy).T]
+
+    @cached_property
+    def best_seed(self) -> int:
+        """Position of the seed with the lowest error of the globe."""
+        return int(np.argmin(self.data.areawrmse_global.sel(policy="local").values))
+
+    @cached_property
+    def learning(self) -> Float[np.ndarray, "seed episode"]:
+        """Return of each episode, mean over the agents."""
+        return self.data.returns.mean("agent").transpose("seed", "episode").values
+
+    @property
+    def core_hours(self) -> float:
+        """Processor time of the training."""
+        return float(self.data.core_seconds.sum()) / 3600
+
+    @property
+    def hours(self) -> float:
+        """Time from the first episode to the last, interruptions left out."""
+        return float(self.data.seconds.sum()) / 3600
+
+    @property
+    def versions(self) -> dict[str, Any]:
+        """Software and machine that it was made with."""
+        return json.loads(self.data.attrs["versions"])
+
+
+Results = dict[Cell, Result]
+
+
+def load_results(folder: str | Path) -> Results:
+    """Every cell of the matrix that is done."""
+    found = {}
+    for cell in cells():
+        path = Path(folder) / f"{cell.name}.nc"
+        if path.exists():
+            found[cell] = Result(cell, _read(path))
+    if not found:
+        raise InputError(f"{folder}: holds no results: fedrain benchmark run makes them")
+    return found
+
+
+def our_bands(results: Results) -> Bands:
+    """Our own figures."""
+    return lambda cell: results[cell].bands() if cell in results else None
+
+
+def published_bands(cell: Cell) -> list[Sample] | None:
+    """The paper's figures, which are of preset ``paper``."""
+    if cell.preset != "paper":
+        return None
+    single = cell.env == "ebm-v1"
+    key = (cell.env, "", "") if single else (cell.env, f"a{cell.agents}", cell.scheme)
+    found = published_cells()[(*key, cell.algo)]
+    return [Sample(m, s, PUBLISHED_SEEDS) for m, s in zip(found.mean, found.std, strict=True)]
+
+
+@cache
+def static_skill() -> Skill:
+    """The static model, the same in every environment."""
+    return static(make("ebm-v1")).skill
+
+
+def _read(path: Path) -> xr.Dataset:
+    try:
+        data = xr.load_dataset(path, engine="netcdf4")
+        if data.sizes["band"] != len(BAND_NAMES) or "episode_A" not in data:
+            raise KeyError("episode_A")
+    except (OSError, KeyError, ValueError) as error:
+        raise InputError(f"{path}: is not the result of a cell ({error})") from None
+    return data

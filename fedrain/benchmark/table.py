@@ -1,0 +1,81 @@
+"""A table once, for three kinds of reader: Markdown, LaTeX with booktabs, CSV."""
+
+import csv
+import io
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from fedrain.files import write_whole
+
+LATEX = {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "−": "$-$", "²": "$^2$", "→": r"$\to$"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text by row and column, words in the first columns, figures in the others.
+
+    ``groups`` are headings that stand over several columns.
+    """
+
+    caption: str
+    header: list[str]
+    rows: list[list[str]]
+    groups: list[tuple[str, int]] = field(default_factory=list)
+    words: int = 1
+
+    def markdown(self) -> str:
+        """For the web."""
+        header = self.header
+        if self.groups:
+            above = [title for title, span in self.groups for _ in range(span)]
+            header = [f"{a} {h}".strip() for a, h in zip(above, self.header, strict=True)]
+        lines = [
+            header,
+            [*["---"] * self.words, *["---:"] * (len(header) - self.words)],
+            *self.rows,
+        ]
+        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"**{self.caption}**\n\n{body}\n"
+
+    def latex(self) -> str:
+        """For a paper that uses booktabs."""
+        wide = max(len(text) for row in self.rows for text in row) > 60 if self.rows else False
+        word = r"p{0.22\linewidth}" if wide else "l"
+        columns = word * self.words + "c" * (len(self.header) - self.words)
+        lines = [
+            r"\begin{table}",
+            r"\centering\small",
+            rf"\caption{{{_escape(self.caption)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+        ]
+        if self.groups:
+            cells = [rf"\multicolumn{{{span}}}{{c}}{{{_escape(t)}}}" for t, span in self.groups]
+            lines.append(f"{' & '.join(cells)} \\\\")
+        lines += [f"{' & '.join(map(_escape, self.header))} \\\\", r"\midrule"]
+        lines += [f"{' & '.join(map(_escape, row))} \\\\" for row in self.rows]
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+    def csv(self) -> str:
+        """For programs."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.header)
+        writer.writerows(self.rows)
+        return text.getvalue()
+
+
+def write_tables(tables: list[Table], path: Path, formats: tuple[str, ...]) -> list[Path]:
+    """One file for each format, with all tables one after the other."""
+    writers = {"md": Table.markdown, "tex": Table.latex, "csv": Table.csv}
+    paths = []
+    for name in formats:
+        text = "\n".join(writers[name](table) for table in tables)
+        paths.append(path.with_suffix(f".{name}"))
+        write_whole(paths[-1], partial(Path.write_text, data=text, encoding="utf-8"))
+    return paths
+
+
+def _escape(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in text)

@@ -1,0 +1,200 @@
+"""Every table of the benchmark, from the stored results."""
+
+from pathlib import Path
+
+from fedrain.baselines import share_reached
+from fedrain.benchmark.claims import judge_claims
+from fedrain.benchmark.matrix import EPISODE_STEPS, PRESETS, SCHEMES, Cell, cells
+from fedrain.benchmark.results import (
+    Results,
+    our_bands,
+    published_bands,
+    static_skill,
+)
+from fedrain.benchmark.statistics import Sample, below, differ, standard_errors
+from fedrain.benchmark.table import Table, write_tables
+from fedrain.climate import BAND_NAMES
+
+WITHIN = 3.0  # standard errors
+LEVEL = 0.05
+GAP = "–"
+DECOMPOSITIONS = [(env, agents) for env in ("ebm-v2", "ebm-v3") for agents in (2, 6)]
+
+
+def make_tables(results: Results, out: Path) -> list[Path]:
+    """Write all of them."""
+    paths = []
+    for preset in ("paper", "corrected"):
+        for env, agents in DECOMPOSITIONS:
+            algos = [algo for algo, presets in PRESETS.items() if preset in presets]
+            tables = [skill_table(results, env, agents, algo, preset) for algo in algos]
+            name = f"skill-{env}-a{agents}-{preset}"
+            paths += write_tables(tables, out / name, ("md", "tex"))
+    paths += write_tables([tidy_table(results)], out / "skill", ("csv",))
+    for name, table in (
+        ("agreement", agreement_table(results)),
+        ("claims", claims_table(results)),
+        ("habits", habits_table(results)),
+        ("limit", limit_table(results)),
+        ("cost", cost_table(results)),
+    ):
+        paths += write_tables([table], out / name, ("md", "tex", "csv"))
+    return paths
+
+
+def skill_table(results: Results, env: str, agents: int, algo: str, preset: str) -> Table:
+    """One of the paper's tables, each line of it above the published one."""
+    sources = {"": our_bands(results)}
+    if preset == "paper":
+        sources["published"] = published_bands
+    rows = []
+    for i, band in enumerate(BAND_NAMES):
+        for source, bands in sources.items():
+            single = bands(Cell("ebm-v1", 1, "nofed", algo, preset))
+            row = [source or band, "" if source else f"{static_skill().bands[i]:.3f}"]
+            for scheme in SCHEMES:
+                found = bands(Cell(env, agents, scheme, algo, preset))
+                row.append(_mean(found, i))
+                row.append(
+                    GAP
+                    if found is None or single is None
+                    else f"{gain(found[i], single[i]):.1f}".replace("-", "−")
+                )
+            rows.append([*row, _mean(single, i)])
+    return Table(
+        f"{algo.upper()}, {env}, {agents} agents, preset {preset}: areaWRMSE in K",
+        ["band", "static", *["mean ± std", "gain %"] * len(SCHEMES), "mean ± std"],
+        rows,
+        [("", 1), ("", 1), *((scheme, 2) for scheme in SCHEMES), ("ebm-v1", 1)],
+    )
+
+
+def gain(sample: Sample, single: Sample) -> float:
+    """How much lower the error is than that of the single agent, in per cent."""
+    return 100 * (single.mean - sample.mean) / single.mean
+
+
+def tidy_table(results: Results) -> Table:
+    """Every mean beside the published one, with the tests."""
+    header = "env,agents,scheme,algo,preset,band,mean,std,seeds,published_mean,published_std"
+    rows = []
+    for cell, result in results.items():
+        published = published_bands(cell)
+        for i, (band, sample) in enumerate(zip(BAND_NAMES, result.bands(), strict=True)):
+            row = [cell.env, str(cell.agents), cell.scheme, cell.algo, cell.preset, band]
+            row += [f"{sample.mean:.4f}", f"{sample.std:.4f}", str(sample.number)]
+            if published is None:
+                row += [""] * 4
+            else:
+                theirs = published[i]
+                row += [f"{theirs.mean:g}", f"{theirs.std:g}"]
+                row += [f"{standard_errors(sample, theirs):.3f}", f"{differ(sample, theirs):.3g}"]
+            rows.append(row)
+    return Table("skill", [*header.split(","), "standard_errors", "welch_p"], rows)
+
+
+def agreement_table(results: Results) -> Table:
+    """How many of the published means come out, for each algorithm and environment."""
+    rows = []
+    for algo in PRESETS:
+        for env in ("ebm-v1", "ebm-v2", "ebm-v3"):
+            within = significant = total = done = 0
+            matrix = [c for c in cells() if (c.algo, c.env, c.preset) == (algo, env, "paper")]
+            for cell in matrix:
+                published = published_bands(cell)
+                if cell not in results or published is None:
+                    continue
+                done += 1
+                for ours, theirs in zip(results[cell].bands(), published, strict=True):
+                    total += 1
+                    within += abs(standard_errors(ours, theirs)) <= WITHIN
+                    significant += differ(ours, theirs) < LEVEL
+            rows.append(
+                [algo, env, f"{done} of {len(matrix)}", f"{within} of {total}", str(significant)]
+            )
+    return Table(
+        "Our means against the published ones, preset paper",
+        ["algorithm", "environment", "cells", "within 3 s.e.", "differ (Welch, 5 %)"],
+        rows,
+    )
+
+
+def claims_table(results: Results) -> Table:
+    """The paper's claims and what becomes of them."""
+    rows = []
+    for claim in judge_claims(results):
+        theirs = claim.published
+        told = "not published" if theirs is None else f"{theirs.verdict} ({theirs.evidence})"
+        rows.append(
+            [claim.statement, claim.test, told, f"{claim.ours.verdict} ({claim.ours.evidence})"]
+        )
+    header = ["claim", "decided by", "in the published figures", "in ours"]
+    return Table("What holds up", header, rows, words=len(header))
+
+
+def habits_table(results: Results) -> Table:
+    """TD3 and TQC with the published habits and without, by the error of the globe."""
+    rows = []
+    for cell in cells():
+        other = Cell(cell.env, cell.agents, cell.scheme, cell.algo, "corrected")
+        if cell.preset == "corrected" or "corrected" not in PRESETS[cell.algo]:
+            continue
+        if cell not in results or other not in results:
+            continue
+        ours, without = results[cell].globe(), results[other].globe()
+        p = min(below(ours, without), below(without, ours))
+        better = GAP if p >= LEVEL / 2 else "paper" if ours.mean < without.mean else "corrected"
+        rows.append(
+            [
+                cell.name.removesuffix("-paper"),
+                f"{ours.mean:.2f} ± {ours.std:.2f}",
+                f"{without.mean:.2f} ± {without.std:.2f}",
+                f"{differ(ours, without):.2g}",
+                better,
+            ]
+        )
+    return Table(
+        "What the published habits do: areaWRMSE of the globe in K, mean ± std",
+        ["cell", "paper", "corrected", "Welch p", "better"],
+        rows,
+    )
+
+
+def limit_table(results: Results) -> Table:
+    """How far each cell is between the static model and optimal control."""
+    rows = []
+    for cell, result in results.items():
+        environment = cell.configuration().make_environment()
+        row = [cell.name]
+        for policy in ("local", "global"):
+            value = float(result.data.evaluation_return.sel(policy=policy).mean())
+            share = share_reached(environment, value)
+            assert share is not None  # the limits of the matrix come with the package
+            row += [f"{result.globe(policy).mean:.2f}", f"{value:.0f}", f"{100 * share:.0f}"]
+        rows.append([text.replace("-", "−") if i else text for i, text in enumerate(row)])
+    return Table(
+        "From the static model (0 %) to optimal control (100 %), by the return without exploration",
+        ["cell", *["error (K)", "return", "%"] * 2],
+        rows,
+        [("", 1), ("local", 3), ("global", 3)],
+    )
+
+
+def cost_table(results: Results) -> Table:
+    """Processor time of each cell."""
+    rows = []
+    for cell, result in results.items():
+        steps = cell.agents * result.data.sizes["episode"] * EPISODE_STEPS * len(result.whole)
+        per_step = 1e3 * 3600 * result.core_hours / steps
+        rows.append([cell.name, f"{60 * result.core_hours:.1f}", f"{per_step:.2f}"])
+    total = sum(result.core_hours for result in results.values())
+    rows.append([f"all {len(results)}", f"{60 * total:.1f}", ""])
+    return Table(
+        "Processor time of the training of ten seeds",
+        ["cell", "core-minutes", "core-ms an agent step"],
+        rows,
+    )
+
+
+def _mean(samples: list[Sample] | None, band: int) -> str:
+    return GAP if samples is None else f"{samples[band].mean:.2f} ± {samples[band].std:.3f}"
