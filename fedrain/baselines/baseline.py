@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array as JaxArray
@@ -22,10 +23,15 @@ class Baseline:
     name: str
     skill: Skill
     returns: Float[np.ndarray, " agent"]
-    profile: Float[np.ndarray, " lat"]  # °C, after the last step
+    profiles: Float[np.ndarray, "step lat"]  # °C, after each step
     actions: Float[np.ndarray, "step agent action"]
     model_runs: int  # episodes that were integrated
     seconds: float
+
+    @property
+    def profile(self) -> Float[np.ndarray, " lat"]:
+        """After the last step."""
+        return self.profiles[-1]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -48,13 +54,13 @@ def play(
 ) -> Baseline:
     """The baseline that these actions are. Call under ``jax.enable_x64(True)``."""
     played = rollout(environment, jnp.asarray(actions))
-    end = State(played.temperature[-1], jnp.asarray(environment.episode_length, jnp.int32))
-    profile = np.asarray(environment.profile(end))
+    steps = jnp.arange(1, environment.episode_length + 1, dtype=jnp.int32)
+    profiles = np.asarray(jax.vmap(environment.profile)(State(played.temperature, steps)))
     return Baseline(
         name=name,
-        skill=band_skill(environment.model.grid, profile, np.array(environment.target)),
+        skill=band_skill(environment.model.grid, profiles[-1], np.array(environment.target)),
         returns=np.asarray(played.returns),
-        profile=profile,
+        profiles=profiles,
         actions=np.asarray(actions),
         model_runs=model_runs,
         seconds=time.perf_counter() - begin,

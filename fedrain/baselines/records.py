@@ -1,4 +1,4 @@
-"""What a baseline does, as NetCDF: its parameters at every step."""
+"""What a baseline does, as NetCDF: its parameters and the climate at every step."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from fedrain.envs import Environment
 
 
 def sequence_dataset(environment: Environment, baseline: Baseline) -> xr.Dataset:
-    """Parameters of the latitudes that the agents are judged by, at every step, and the result."""
+    """Parameters and temperature of the latitudes that the agents are judged by, at every step."""
     with jax.enable_x64(True):
         values = jax.vmap(environment.own_parameters)(jnp.asarray(baseline.actions))
     grid = environment.model.grid
@@ -23,7 +23,7 @@ def sequence_dataset(environment: Environment, baseline: Baseline) -> xr.Dataset
         for row in environment.model.table
     }
     temperature = {"standard_name": "surface_temperature", "units": "degC"}
-    variables["temperature"] = (("lat",), baseline.profile, temperature)
+    variables["surface_temperature"] = (("step", "lat"), baseline.profiles, temperature)
     variables["target"] = (("lat",), np.array(environment.target), temperature)
     latitude = {"standard_name": "latitude", "units": "degrees_north"}
     return xr.Dataset(

@@ -2,8 +2,9 @@
 
 from fedrain.benchmark.figures import make_figures
 from fedrain.benchmark.matrix import Cell, cells
+from fedrain.benchmark.report import write_report
 from fedrain.benchmark.results import load_results
-from fedrain.benchmark.runner import Store, run_missing, status
+from fedrain.benchmark.runner import Store, make_references, run_missing, status
 from fedrain.benchmark.tables import agreement_table, make_tables
 
 __all__ = [
@@ -13,7 +14,9 @@ __all__ = [
     "cells",
     "load_results",
     "make_figures",
+    "make_references",
     "make_tables",
     "run_missing",
     "status",
+    "write_report",
 ]

@@ -16,7 +16,7 @@ from fedrain.benchmark.statistics import Sample
 from fedrain.climate import BAND_NAMES, Skill
 from fedrain.envs import make
 from fedrain.errors import InputError
-from fedrain.experiment.published import published_cells
+from fedrain.experiment.published import published_skill
 
 PUBLISHED_SEEDS = 10
 
@@ -92,11 +92,9 @@ def our_bands(results: Results) -> Bands:
 
 def published_bands(cell: Cell) -> list[Sample] | None:
     """The paper's figures, which are of preset ``paper``."""
-    if cell.preset != "paper":
+    found = published_skill(cell.configuration())
+    if cell.preset != "paper" or found is None:
         return None
-    single = cell.env == "ebm-v1"
-    key = (cell.env, "", "") if single else (cell.env, f"a{cell.agents}", cell.scheme)
-    found = published_cells()[(*key, cell.algo)]
     return [Sample(m, s, PUBLISHED_SEEDS) for m, s in zip(found.mean, found.std, strict=True)]
 
 

@@ -16,7 +16,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fedrain.baselines import limit
+from fedrain.baselines.records import sequence_dataset
+from fedrain.benchmark.episode import REFERENCES, pack_episode
 from fedrain.benchmark.matrix import EPISODES, SEEDS, Cell
+from fedrain.envs import make
 from fedrain.experiment import Run, train
 from fedrain.experiment.storage import read_json
 from fedrain.files import write_dataset
@@ -50,6 +54,18 @@ class Store:
             return False
         with self.claim(cell) as free:
             return not free
+
+
+def make_references(store: Store, say: Callable[[str], None]) -> None:
+    """Work out the optimal control that is missing."""
+    for name, (env, agents) in REFERENCES.items():
+        path = store.results / f"{name}.nc"
+        if not path.exists():
+            say(f"{name}: begins")
+            environment = make(env, agents=agents)
+            sequence = sequence_dataset(environment, limit(environment))
+            packed = pack_episode(sequence, environment.model.table)
+            write_dataset(path, sequence.assign(packed))
 
 
 def run_missing(
@@ -103,6 +119,7 @@ def summarise(run: Run) -> xr.Dataset:
     """What is kept of a run: returns, skill, final profiles, and one episode of the mean agent."""
     results, returns = run.results, run.returns
     episode = results.sel(policy="local").mean("seed", keep_attrs=True)
+    note = "mean over the seeds, local policy, one episode without exploration"
     stored = read_json(run.folder / "configuration.json")
     kept = xr.Dataset(
         {
@@ -116,9 +133,9 @@ def summarise(run: Run) -> xr.Dataset:
             "target": results.target,
         }
     )
-    kept["episode_surface_temperature"] = _pack(episode.surface_temperature, -150.0, 150.0)
-    for row in run.configuration.make_environment().model.table:
-        kept[f"episode_{row.symbol}"] = _pack(episode[row.symbol], row.low, row.high)
+    table = run.configuration.make_environment().model.table
+    for name, values in pack_episode(episode, table).items():
+        kept[f"episode_{name}"] = values.assign_attrs(comment=note)
     kept.attrs = {
         "Conventions": "CF-1.11",
         "title": f"FedRAIN benchmark {run.configuration.name}",
@@ -126,16 +143,3 @@ def summarise(run: Run) -> xr.Dataset:
         "versions": json.dumps(stored["versions"]),
     }
     return kept
-
-
-def _pack(values: xr.DataArray, low: float, high: float) -> xr.DataArray:
-    """Sixteen bits over a range that holds all values."""
-    values = values.astype(np.float32)
-    values.attrs["comment"] = "mean over the seeds, local policy, one episode without exploration"
-    values.encoding = {
-        "dtype": "int16",
-        "scale_factor": (high - low) / 60_000,
-        "add_offset": (low + high) / 2,
-        "_FillValue": np.iinfo(np.int16).min,
-    }
-    return values

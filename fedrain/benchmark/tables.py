@@ -14,6 +14,7 @@ from fedrain.benchmark.results import (
 from fedrain.benchmark.statistics import Sample, below, differ, standard_errors
 from fedrain.benchmark.table import Table, write_tables
 from fedrain.climate import BAND_NAMES
+from fedrain.experiment.published import published_skill
 
 WITHIN = 3.0  # standard errors
 LEVEL = 0.05
@@ -53,13 +54,15 @@ def skill_table(results: Results, env: str, agents: int, algo: str, preset: str)
             single = bands(Cell("ebm-v1", 1, "nofed", algo, preset))
             row = [source or band, "" if source else f"{static_skill().bands[i]:.3f}"]
             for scheme in SCHEMES:
-                found = bands(Cell(env, agents, scheme, algo, preset))
-                row.append(_mean(found, i))
-                row.append(
-                    GAP
-                    if found is None or single is None
-                    else f"{gain(found[i], single[i]):.1f}".replace("-", "−")
-                )
+                cell = Cell(env, agents, scheme, algo, preset)
+                found, paper = bands(cell), published_skill(cell.configuration())
+                gained = None
+                if source and paper is not None:
+                    gained = paper.gain[i]
+                elif found is not None and single is not None:
+                    gained = gain(found[i], single[i])
+                told = GAP if gained is None else f"{gained:.1f}".replace("-", "−")
+                row += [_mean(found, i), told]
             rows.append([*row, _mean(single, i)])
     return Table(
         f"{algo.upper()}, {env}, {agents} agents, preset {preset}: areaWRMSE in K",

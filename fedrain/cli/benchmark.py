@@ -22,19 +22,26 @@ def add(commands: Any) -> None:
         parser.add_argument("--work", default="runs/benchmark", metavar="DIR", help="meanwhile")
     for parser, out in ((tables, "benchmark/tables"), (figures, "benchmark/figures")):
         parser.add_argument("--out", default=out, metavar="DIR", help=f"where to ({out})")
-    for parser in (run, state, tables, figures):
+    report = names.add_parser("report", help="one HTML page that needs no network")
+    report.add_argument(
+        "--out", default="benchmark/report.html", metavar="FILE", help="(benchmark/report.html)"
+    )
+    for parser in (run, state, tables, figures, report):
         parser.add_argument("--results", default="benchmark/results", metavar="DIR", help="kept")
     add_json(state)
     run.set_defaults(command=_run)
     state.set_defaults(command=_status)
     tables.set_defaults(command=_tables)
     figures.set_defaults(command=_figures)
+    report.set_defaults(command=_report)
 
 
 def _run(options: argparse.Namespace) -> None:
-    from fedrain.benchmark import Store, cells, run_missing
+    from fedrain.benchmark import Store, cells, make_references, run_missing
 
-    done = run_missing(Store(options.results, options.work), cells(options.only), say)
+    store, matrix = Store(options.results, options.work), cells(options.only)
+    make_references(store, say)
+    done = run_missing(store, matrix, say)
     say(f"{done} cell(s) finished")
 
 
@@ -68,3 +75,11 @@ def _figures(options: argparse.Namespace) -> None:
 
     paths = make_figures(load_results(options.results), Path(options.out))
     say(f"{len(paths)} files in {options.out}")
+
+
+def _report(options: argparse.Namespace) -> None:
+    from fedrain.benchmark import load_results, write_report
+
+    path = Path(options.out)
+    write_report(load_results(options.results), options.results, path)
+    say(f"{path}: {path.stat().st_size / 1e6:.1f} MB")

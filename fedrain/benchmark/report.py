@@ -1,0 +1,175 @@
+"""The report: one HTML file that needs nothing else, not even a network.
+
+Everything that it shows goes in as JSON; the episodes, which are large, as 16-bit differences from
+step to step, compressed, which the browser unpacks.
+"""
+
+import base64
+import json
+import zlib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from fedrain.baselines import share_reached
+from fedrain.benchmark.claims import judge_claims
+from fedrain.benchmark.episode import REFERENCES, reference_of
+from fedrain.benchmark.matrix import EPISODE_STEPS, Cell, cells
+from fedrain.benchmark.results import Result, Results, published_bands, static_skill
+from fedrain.benchmark.statistics import differ, standard_errors
+from fedrain.benchmark.table import Table
+from fedrain.benchmark.tables import agreement_table, cost_table, habits_table, limit_table
+from fedrain.climate import BAND_NAMES
+from fedrain.envs import make
+from fedrain.experiment.report import SPREAD, static_trajectory
+from fedrain.files import write_whole
+
+#: Steps of one unit of the packed numbers: temperature in K, A in W m⁻², B in W m⁻² K⁻¹.
+UNITS = {"surface_temperature": 0.01, "A": 0.02, "B": 2e-5}
+OFFSETS = {"surface_temperature": 0.0, "A": 280.0, "B": 2.0}
+
+
+def write_report(results: Results, folder: str | Path, path: Path) -> None:
+    """Write the page, from the results and the optimal control in the same folder."""
+    page = files("fedrain.benchmark") / "page"
+    series = Series()
+    data = json.dumps(_content(results, Path(folder), series), separators=(",", ":"))
+    text = (page / "page.html").read_text("utf-8")
+    for name, content in {
+        "/*STYLE*/": (page / "style.css").read_text("utf-8"),
+        "/*SCRIPT*/": (page / "script.js").read_text("utf-8"),
+        "/*DATA*/": data.replace("</", "<\\/"),
+        "/*SERIES*/": series.text(),
+    }.items():
+        text = text.replace(name, content)
+    write_whole(path, lambda partial: partial.write_text(text, "utf-8"))
+
+
+class Series:
+    """Episodes one after the other, as the page keeps them."""
+
+    def __init__(self) -> None:
+        self._parts: list[np.ndarray] = []
+
+    def add(self, episode: dict[str, Float[np.ndarray, "step lat"]]) -> int:
+        """The position of an episode: temperature, A and B."""
+        for name, unit in UNITS.items():
+            units = np.rint((episode[name] - OFFSETS[name]) / unit)
+            whole = np.clip(np.nan_to_num(units), -32768, 32767).astype(np.int16)
+            self._parts.append(np.diff(whole, axis=0, prepend=np.int16(0)))
+        return len(self._parts) // len(UNITS) - 1
+
+    def text(self) -> str:
+        """Compressed, as characters."""
+        numbers = np.concatenate([part.ravel() for part in self._parts]).astype("<i2")
+        # The low bytes, then the high ones, which are nearly all the same.
+        planes = numbers.view(np.uint8).reshape(-1, 2).T
+        return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
+
+
+def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
+    environment = make("ebm-v1")
+    grid, table = environment.model.grid, environment.model.table
+    static_values = table.static(grid.latitudes)
+    static_episode = {
+        "surface_temperature": static_trajectory(environment),
+        **{k: np.broadcast_to(static_values[k], (EPISODE_STEPS, grid.latitudes)) for k in "AB"},
+    }
+    static_place = series.add(static_episode)
+    references = {}
+    for name in REFERENCES:
+        if (folder / f"{name}.nc").exists():
+            references[name] = series.add(_episode(xr.load_dataset(folder / f"{name}.nc"), ""))
+    skill = static_skill()
+    return {
+        "steps": EPISODE_STEPS,
+        "latitudes": np.round(grid.centres, 4).tolist(),
+        "weights": np.round(np.cos(np.deg2rad(grid.centres)), 6).tolist(),
+        "bands": list(BAND_NAMES),
+        "target": np.round(np.array(environment.target), 3).tolist(),
+        "units": list(UNITS.values()),
+        "offsets": list(OFFSETS.values()),
+        "ranges": {row.symbol: [row.low, row.high] for row in table if row.per_latitude},
+        "static": {"series": static_place, "bands": _rounded(skill.bands), "globe": skill.globe},
+        "references": references,
+        "total": len(cells()),
+        "cells": [_cell(result, series) for result in results.values()],
+        "claims": [
+            {
+                "statement": claim.statement,
+                "test": claim.test,
+                "ours": [claim.ours.verdict, claim.ours.evidence],
+                "published": claim.published
+                and [claim.published.verdict, claim.published.evidence],
+            }
+            for claim in judge_claims(results)
+        ],
+        "tables": {
+            "agreement": _table(agreement_table(results)),
+            "habits": _table(habits_table(results)),
+            "limit": _table(limit_table(results)),
+            "cost": _table(cost_table(results)),
+        },
+        "versions": next(iter(results.values())).versions,
+    }
+
+
+def _cell(result: Result, series: Series) -> dict[str, Any]:
+    cell = result.cell
+    samples, published = result.bands(), published_bands(cell)
+    loss = -result.learning
+    content: dict[str, Any] = {
+        "name": cell.name,
+        "env": cell.env,
+        "agents": cell.agents,
+        "scheme": cell.scheme,
+        "algo": cell.algo,
+        "preset": cell.preset,
+        "seeds": _rounded(result.skill()),
+        "best": result.best_seed,
+        "mean": _rounded([s.mean for s in samples]),
+        "std": _rounded([s.std for s in samples]),
+        "globe": {p: round(result.globe(p).mean, 3) for p in ("local", "global")},
+        "share": {p: _share(cell, result, p) for p in ("local", "global")},
+        "loss": np.round(loss.mean(0)).tolist(),
+        "loss_half": np.round(SPREAD * loss.std(0) / np.sqrt(len(loss))).tolist(),
+        "core_minutes": round(60 * result.core_hours, 1),
+        "series": series.add(_episode(result.data, "episode_")),
+        "reference": reference_of(cell),
+    }
+    if published is not None:
+        pairs = list(zip(samples, published, strict=True))
+        content["published"] = {
+            "mean": [p.mean for p in published],
+            "std": [p.std for p in published],
+            "errors": _rounded([standard_errors(ours, theirs) for ours, theirs in pairs]),
+            "p": [float(f"{differ(ours, theirs):.2g}") for ours, theirs in pairs],
+        }
+    return content
+
+
+def _share(cell: Cell, result: Result, policy: str) -> float | None:
+    value = float(result.data.evaluation_return.sel(policy=policy).mean())
+    share = share_reached(cell.configuration().make_environment(), value)
+    return None if share is None else round(share, 4)
+
+
+def _episode(data: xr.Dataset, prefix: str) -> dict[str, Float[np.ndarray, "step lat"]]:
+    return {name: data[f"{prefix}{name}"].values for name in UNITS}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {
+        "caption": table.caption,
+        "header": table.header,
+        "groups": table.groups,
+        "rows": table.rows,
+    }
+
+
+def _rounded(values: Any) -> Any:
+    return np.round(np.asarray(values, float), 3).tolist()

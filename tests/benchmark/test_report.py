@@ -1,0 +1,154 @@
+"""The report in a real browser."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fedrain.benchmark import load_results, write_report
+from fedrain.cli import main
+
+RESULTS = Path(__file__).parents[2] / "benchmark" / "results"
+WIDTHS = {"laptop": (1366, 900), "phone": (390, 844)}
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run "
+    "--disable-background-networking --disable-component-update --disable-sync"
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    assert main(["benchmark", "report", "--results", str(RESULTS), "--out", str(path)]) == 0
+    return path
+
+
+def test_needs_nothing_else(report):
+    text = report.read_text("utf-8")
+    assert report.stat().st_size < 8e6
+    assert "src=" not in text
+    assert "url(" not in text
+    assert text.count("http") == text.count("http://www.w3.org/2000/svg") == 1
+    assert "/*" + "DATA*/" not in text
+
+
+def test_same_bytes_twice(report, tmp_path):
+    again = tmp_path / "again.html"
+    write_report(load_results(RESULTS), RESULTS, again)
+    assert again.read_bytes() == report.read_bytes()
+
+
+@pytest.fixture(params=WIDTHS)
+def page(request, report):
+    driver = shutil.which("chromedriver")
+    if driver is None or shutil.which("chromium") is None:
+        pytest.skip("needs chromium and chromium-driver")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    options = webdriver.ChromeOptions()
+    for flag in FLAGS.split():
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(driver))
+    width, height = WIDTHS[request.param]
+    screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.get(report.as_uri())
+    WebDriverWait(browser, 30).until(
+        lambda b: b.execute_script("return document.body.dataset.ready")
+    )
+    yield browser
+    errors = browser.get_log("browser")
+    browser.quit()
+    assert errors == []
+
+
+def curves(page, chart):
+    script = "return [...document.querySelectorAll('#' + arguments[0] + ' polyline')]"
+    return page.execute_script(f"{script}.map((line) => line.getAttribute('points'))", chart)
+
+
+def move_slider(page, step):
+    page.execute_script(
+        "const slider = document.getElementById('step'); slider.value = arguments[0];"
+        "slider.dispatchEvent(new Event('input'));",
+        step,
+    )
+
+
+def choose(page, name, value):
+    page.execute_script(
+        'document.querySelector(`#choice input[name=${arguments[0]}][value="${arguments[1]}"]`)'
+        ".click()",
+        name,
+        value,
+    )
+
+
+def names(page):
+    return page.execute_script(
+        "return [...document.querySelectorAll('.cell-name')].map((e) => e.textContent)"
+    )
+
+
+def test_slider_choices_and_figures(page):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+
+    # The page is as wide as the screen, no wider.
+    assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+    # The slider moves what moves, and not the target.
+    choose(page, "algo", "td3")
+    choose(page, "preset", "paper")
+    choose(page, "agents", 2)
+    assert set(names(page)) == {"ebm-v3-a2-fed05-td3-paper"}
+    end = {c: curves(page, c) for c in ("chart-temperature", "chart-error", "chart-A", "chart-B")}
+    assert [len(lines) for lines in end.values()] == [4, 3, 3, 3]
+    move_slider(page, 20)
+    assert "step 20 of 200" in page.find_element(By.ID, "step-output").text
+    for chart, before in end.items():
+        after = curves(page, chart)
+        assert before[-1] != after[-1], chart
+    assert curves(page, "chart-temperature")[0] == end["chart-temperature"][0]
+
+    # The error that the page works out is that of its picture.
+    move_slider(page, 200)
+    assert curves(page, "chart-temperature") == end["chart-temperature"]
+    assert "static model 5.90 K" in page.find_element(By.ID, "episode-error").text
+
+    # A choice changes curves, bars and tables.
+    bars = page.find_element(By.ID, "skill-table").text
+    learning = curves(page, "chart-learning")
+    choose(page, "scheme", "fed10")
+    assert set(names(page)) == {"ebm-v3-a2-fed10-td3-paper"}
+    assert curves(page, "chart-A")[-1] != end["chart-A"][-1]
+    assert page.find_element(By.ID, "skill-table").text != bars
+    assert curves(page, "chart-learning") != learning
+
+    # Hovering gives figures.
+    chart = page.find_element(By.ID, "chart-temperature")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    ActionChains(page).move_to_element(chart).perform()
+    told = page.find_element(By.ID, "tooltip").text
+    assert "target" in told
+    assert "°C" in told
+
+    # A cell of the table of all cells is a way to it.
+    page.execute_script("document.querySelector('#cell-table td button').click()")
+    assert set(names(page)) != {"ebm-v3-a2-fed10-td3-paper"}
+
+
+def test_play_goes_through_the_episode(page):
+    move_slider(page, 190)
+    page.execute_script("document.getElementById('play').click()")
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(page, 20).until(
+        lambda p: p.execute_script(
+            "return document.getElementById('step').value === '200'"
+            " && document.getElementById('play').textContent === '▶'"
+        )
+    )

@@ -1,0 +1,61 @@
+"""Tests from means and spreads agree with tests on the seeds themselves."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from fedrain.benchmark.statistics import (
+    Sample,
+    below,
+    below_constant,
+    converged_at,
+    differ,
+    more_variable,
+    standard_errors,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 20), st.integers(3, 20), st.floats(-2, 2))
+def test_against_scipy_on_the_seeds(seed, first_number, second_number, shift):
+    random = np.random.default_rng(seed)
+    a, b = random.normal(0, 1, first_number), random.normal(shift, 2, second_number)
+    first, second = Sample.of(a), Sample.of(b)
+    welch = stats.ttest_ind(a, b, equal_var=False)
+    assert differ(first, second) == pytest.approx(welch.pvalue)
+    less = stats.ttest_ind(a, b, equal_var=False, alternative="less").pvalue
+    assert below(first, second) == pytest.approx(less)
+    one = stats.ttest_1samp(a, shift, alternative="less").pvalue
+    assert below_constant(first, shift) == pytest.approx(one)
+    ratio = np.var(a, ddof=1) / np.var(b, ddof=1)
+    expected = stats.f.sf(ratio, first_number - 1, second_number - 1)
+    assert more_variable(first, second) == pytest.approx(expected)
+    error = np.sqrt(a.var() / len(a) + b.var() / len(b))
+    assert standard_errors(first, second) == pytest.approx((a.mean() - b.mean()) / error)
+
+
+def test_tests_are_right_as_often_as_they_say():
+    random = np.random.default_rng(1)
+    found = []
+    for _ in range(2000):
+        one, two = random.normal(3, 1, 10), random.normal(3, 2, 10)
+        found.append(differ(Sample.of(one), Sample.of(two)) < 0.05)
+    assert np.mean(found) == pytest.approx(0.05, abs=0.02)
+
+
+def test_scaled_sample():
+    half = Sample(4.0, 2.0, 10).times(0.5)
+    assert half == (2.0, 1.0, 10)
+
+
+def test_convergence_of_a_step_and_of_a_ramp():
+    episodes = np.arange(100)
+    step = np.where(episodes < 30, -100.0, -10.0)
+    ramp = np.minimum(-100.0 + episodes, -10.0)
+    at = converged_at(np.stack([step, ramp]))
+    assert at[0] == 35  # all five of a running mean
+    assert 80 < at[1] < 92
+    worse = np.where(episodes < 30, -10.0, -100.0)
+    assert converged_at(worse[None])[0] == 5  # never below its end
