@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrain.cli.messages import add_json, say
+from fedrain.errors import InputError
 
 
 def add(commands: Any) -> None:
@@ -20,6 +21,7 @@ def add(commands: Any) -> None:
     for parser in (run, state):
         parser.add_argument("--only", metavar="PATTERN", help="cells whose name matches (*-v3-*)")
         parser.add_argument("--work", default="runs/benchmark", metavar="DIR", help="meanwhile")
+    run.add_argument("--jobs", type=int, metavar="N", help="cells at once (measured)")
     for parser, out in ((tables, "benchmark/tables"), (figures, "benchmark/figures")):
         parser.add_argument("--out", default=out, metavar="DIR", help=f"where to ({out})")
     report = names.add_parser("report", help="one HTML page that needs no network")
@@ -37,12 +39,23 @@ def add(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from fedrain.benchmark import Store, cells, make_references, run_missing
+    from fedrain.benchmark import Store, cells, make_references
+    from fedrain.benchmark.jobs import cores_used, jobs_for, run_jobs
 
     store, matrix = Store(options.results, options.work), cells(options.only)
+    if options.jobs is not None and options.jobs < 1:
+        raise InputError(f"--jobs must be at least 1, not {options.jobs}")
     make_references(store, say)
-    done = run_missing(store, matrix, say)
-    say(f"{done} cell(s) finished")
+    missing = [cell for cell in matrix if not store.result(cell).exists()]
+    jobs = options.jobs
+    if missing and jobs is None:
+        used = cores_used(missing[0])
+        jobs = jobs_for(used)
+        say(f"one cell keeps {used:.1f} cores busy: {jobs} at once")
+    if missing:
+        run_jobs(store, missing, jobs, say)
+    done = sum(store.result(cell).exists() for cell in matrix)
+    say(f"{done} of {len(matrix)} cells done")
 
 
 def _status(options: argparse.Namespace) -> None:

@@ -1,0 +1,76 @@
+"""Several cells at once, and processes that are killed."""
+
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+import xarray as xr
+
+from fedrain.benchmark import Store, cells
+from fedrain.benchmark.jobs import jobs_for, run_jobs
+from fedrain.cli import main
+from fedrain.experiment.cores import count_cores
+
+PATTERN = "ebm-v3-a2-fed??-td3-paper"
+RUN = f"""
+import sys
+from fedrain.benchmark import Store, cells, run_missing
+from fedrain.experiment import training
+training.CHECKPOINT_SECONDS = 0.0
+run_missing(Store(*sys.argv[1:]), cells("{PATTERN}"), print, seeds=2, episodes=8)
+"""
+TIMES = ["seconds", "core_seconds"]
+
+
+def test_as_many_jobs_as_fill_the_cores():
+    assert jobs_for(count_cores()) == 1
+    assert jobs_for(count_cores() / 3) == min(count_cores(), 3)
+    assert jobs_for(0.0) == count_cores()
+
+
+def test_bad_number_of_jobs(capsys, tmp_path):
+    assert main(["benchmark", "run", "--jobs", "0", "--results", str(tmp_path)]) == 2
+    assert "--jobs" in capsys.readouterr().err
+
+
+def start(store):
+    command = [sys.executable, "-c", RUN, str(store.results), str(store.work)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.slow
+def test_killed_at_random_and_two_at_once(tmp_path):
+    """The same bits as a run that was left alone; no finished cell is made again."""
+    matrix = cells(PATTERN)
+    alone, killed = (Store(tmp_path / name / "r", tmp_path / name / "w") for name in "ab")
+    assert start(alone).wait() == 0
+    made: dict[str, int] = {}
+    moment = random.Random(3)
+    for _ in range(100):
+        processes = [start(killed), start(killed)]
+        time.sleep(moment.uniform(20, 50))  # a start takes some 15 s
+        for process in processes:
+            process.kill()
+            process.wait()
+        for cell in matrix:
+            path = killed.result(cell)
+            if path.exists():
+                assert (
+                    made.setdefault(cell.name, path.stat().st_mtime_ns) == path.stat().st_mtime_ns
+                )
+        if len(made) == len(matrix):
+            break
+    assert len(made) == len(matrix)
+    for cell in matrix:
+        ours, theirs = (xr.load_dataset(s.result(cell)).drop_vars(TIMES) for s in (alone, killed))
+        xr.testing.assert_identical(ours, theirs)
+
+
+@pytest.mark.slow
+def test_two_jobs(tmp_path):
+    store = Store(tmp_path / "results", tmp_path / "work")
+    matrix = cells(PATTERN)
+    run_jobs(store, matrix, 2, print, seeds=1, episodes=1)
+    assert all(store.result(cell).exists() for cell in matrix)
