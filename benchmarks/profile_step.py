@@ -37,7 +37,7 @@ def main() -> None:
     name, algo = sys.argv[1:3]
     environment, algorithm = make(name), load_algorithm(algo, "paper")
     agents, seed = len(environment.regions), jnp.asarray(0, jnp.uint32)
-    training = start_training(algorithm, spaces_of(environment), agents, seed, 20_000)
+    training = start_training(algorithm, spaces_of(environment), environment.regions, seed, 20_000)
 
     def play(episode: int) -> None:
         nonlocal training

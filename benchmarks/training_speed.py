@@ -40,7 +40,10 @@ def fused(environment: Environment, algorithm: Algorithm, seeds: int) -> Callabl
     cores = Cores(agents)
     numbers = jnp.arange(seeds, dtype=jnp.uint32)
     spaces = spaces_of(environment)
-    trainings = [cores.place(start_training(algorithm, spaces, agents, n, 20_000)) for n in numbers]
+    trainings = [
+        cores.place(start_training(algorithm, spaces, environment.regions, n, 20_000))
+        for n in numbers
+    ]
     episode = FIRST_EPISODE
 
     def one(index: int) -> None:

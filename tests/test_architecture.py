@@ -15,15 +15,20 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 #: Imports point to the left only. The baselines stand on the environments and need no agent.
 ROOMS = (
-    "climate", "envs", "baselines", "agents", "federation", "experiment", "benchmark", "cli",
+    "climate", "envs", "baselines", "agents", "federation", "experiment", "federation.flower",
+    "benchmark", "cli",
 )  # fmt: skip
 #: Foundations that every room may use, and which use no room.
 FOUNDATIONS = {"errors", "files", "registration", "__init__"}
 
 
 def room(path: Path) -> str:
-    first = path.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+    return room_of(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def room_of(parts: tuple[str, ...]) -> str:
+    """The room of a module. Flower's apps stand on the experiments, unlike the averages."""
+    return ".".join(parts[:2]) if parts[:2] == ("federation", "flower") else parts[0]
 
 
 def imported_rooms(path: Path) -> set[str]:
@@ -42,7 +47,7 @@ def imported_rooms(path: Path) -> set[str]:
             names |= {node.module} - {"fedrain"}
     if room(path) not in FOUNDATIONS:
         assert "fedrain" not in names, f"{path}: name the room that is imported"
-    return {name.split(".")[1] for name in names if name.startswith("fedrain.")}
+    return {room_of(tuple(n.split(".")[1:])) for n in names if n.startswith("fedrain.")}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))

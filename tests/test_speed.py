@@ -54,7 +54,7 @@ def test_memory_of_the_largest_run(tmp_path):
     configuration = configure(env="ebm-v2", seeds=10, episodes=100)
     session = Session(configuration, tmp_path / "run", resume=False, say=print)
     for _ in range(6):
-        session._one_episode()
+        session.trainer.play(False)
     session._save()
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     assert used < 6  # GiB

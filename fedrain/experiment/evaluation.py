@@ -44,7 +44,7 @@ def _play(
     spaces = spaces_of(environment)
 
     def one(actor: Network, seed: Array) -> tuple[Array, Array, dict[str, Array]]:
-        keys = agent_keys(seed, EVALUATION, len(environment.regions))
+        keys = agent_keys(seed, EVALUATION, environment.regions)
 
         def advance(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], Any]:
             state, observation = carry

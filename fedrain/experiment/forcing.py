@@ -149,7 +149,7 @@ def _play(
     spaces = spaces_of(environment)
 
     def one(actor: Network, seed: Array) -> Float[Array, " lat"]:
-        keys = agent_keys(seed, EVALUATION, len(environment.regions))
+        keys = agent_keys(seed, EVALUATION, environment.regions)
 
         def step(state: State, offset: Array) -> tuple[State, None]:
             observation = environment.observe(state)

@@ -68,7 +68,7 @@ def run_episode(
         return _Carry(training, state, observation, carry.returns + reward, gathered), None
 
     steps = episode * length + jnp.arange(length)
-    draws = jax.vmap(partial(draw, algorithm, spaces, number, seed))(steps)
+    draws = jax.vmap(partial(draw, algorithm, spaces, environment.regions, seed))(steps)
     zeros = jnp.zeros(number)
     begin = _Carry(training, *environment.reset(), zeros, Losses(zeros, zeros, zeros))
     end, _ = jax.lax.scan(advance, begin, (steps, draws))

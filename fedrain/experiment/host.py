@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import Float
 from pettingzoo import ParallelEnv
 
-from fedrain.agents import Algorithm, Batch, Spaces
+from fedrain.agents import Algorithm, Batch, Losses, Spaces
 from fedrain.errors import InputError
+from fedrain.experiment.fused import EpisodeLog, gather_losses
 from fedrain.experiment.stepping import (
     Training,
     choose_actions,
@@ -24,7 +25,7 @@ from fedrain.experiment.stepping import (
     learn,
     start_training,
 )
-from fedrain.federation import Sharing, average
+from fedrain.federation import Sharing, actor_distance, average
 
 
 @runtime_checkable
@@ -111,34 +112,53 @@ def train_on_host(
     """Train one seed; what is learnt, and the returns. ``capacity`` is the number of steps."""
     number = jnp.asarray(seed, jnp.uint32)
     capacity = 200 * episodes if capacity is None else capacity
-    training = start_training(algorithm, world.spaces, world.agents, number, capacity)
+    regions = tuple(range(world.agents))
+    training = start_training(algorithm, world.spaces, regions, number, capacity)
     returns: list[Float[np.ndarray, " agent"]] = []
     step = 0
     for episode in range(episodes):
-        observation = np.asarray(world.reset(seed), np.float32)
-        total, ended = np.zeros(world.agents, np.float32), False
-        while not ended:
-            if step >= capacity:
-                raise InputError(f"more than {capacity} steps: set the capacity")
-            draws = _draw(algorithm, world.spaces, world.agents, number, jnp.asarray(step))
-            action = _choose(
-                algorithm, world.spaces, training.agents, observation, draws.action, step
-            )
-            after, reward, ended = world.step(np.asarray(action))
-            after = np.asarray(after, np.float32)
-            transition = Batch(
-                jnp.asarray(observation), action, jnp.asarray(reward), jnp.asarray(after)
-            )
-            training, _ = _learn(algorithm, world.spaces, training, transition, draws, step)
-            observation, total, step = after, total + reward, step + 1
-        returns.append(total)
+        training, log, step = host_episode(world, algorithm, regions, training, seed, step)
+        returns.append(np.asarray(log.returns))
         if sync_every and (episode + 1) % sync_every == 0 and episode + 1 < episodes:
             agents = _average(training.agents, sharing or Sharing(), jnp.asarray(True))
             training = training._replace(agents=agents)
     return training, np.array(returns)
 
 
+def host_episode(
+    world: World,
+    algorithm: Algorithm,
+    regions: tuple[int, ...],
+    training: Training,
+    seed: int,
+    step: int,
+) -> tuple[Training, EpisodeLog, int]:
+    """One episode from this step on; what it leaves, and the step after it."""
+    number = jnp.asarray(seed, jnp.uint32)
+    observation = np.asarray(world.reset(seed), np.float32)
+    returns, ended = np.zeros(world.agents, np.float32), False
+    losses, first = Losses(*(jnp.zeros(world.agents) for _ in Losses._fields)), step
+    while not ended:
+        if step >= training.rows.shape[1]:
+            raise InputError(f"more than {training.rows.shape[1]} steps: set the capacity")
+        draws = _draw(algorithm, world.spaces, regions, number, jnp.asarray(step))
+        action = _choose(algorithm, world.spaces, training.agents, observation, draws.action, step)
+        after, reward, ended = world.step(np.asarray(action))
+        after = np.asarray(after, np.float32)
+        transition = Batch(
+            jnp.asarray(observation), action, jnp.asarray(reward), jnp.asarray(after)
+        )
+        training, new = _learn(algorithm, world.spaces, training, transition, draws, step)
+        losses = _gather(losses, new, 1)
+        observation, returns, step = after, returns + reward, step + 1
+    losses = losses._replace(q=losses.q / (step - first))
+    log = EpisodeLog(jnp.asarray(returns), losses, _distance(training.agents.actor))
+    return training, log, step
+
+
 _draw = jax.jit(draw, static_argnums=(0, 1, 2))
+_gather = jax.jit(gather_losses, static_argnums=2)
+_distance = jax.jit(actor_distance)
 _choose = jax.jit(choose_actions, static_argnums=(0, 1))
 _learn = partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)(learn)
 _average = jax.jit(average, static_argnums=1)

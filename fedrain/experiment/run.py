@@ -90,7 +90,7 @@ class Run:
         algorithm = self.configuration.make_algorithm()
         spaces = spaces_of(environment)
         actor = jax.tree.map(lambda leaf: leaf[seeds.index(seed), agent], self.actors(kind))
-        key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, agent + 1)[-1]
+        key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, (agent,))[0]
         noise = evaluation_noise(key, 0, spaces)
         return jax.jit(lambda observation: algorithm.act(actor, observation, noise, spaces))
 
@@ -104,7 +104,7 @@ class Run:
                     lambda seed: start_training(
                         self.configuration.make_algorithm(),
                         spaces_of(environment),
-                        self.configuration.agents,
+                        environment.regions,
                         seed,
                         1,
                     )

@@ -47,15 +47,19 @@ def spaces_of(environment: Environment) -> Spaces:
 
 
 def agent_keys(
-    seed: UInt32[Array, ""], step: Int[Array, ""] | int, agents: int
+    seed: UInt32[Array, ""], step: Int[Array, ""] | int, regions: tuple[int, ...]
 ) -> Key[Array, " agent"]:
-    """A key for every agent at one step."""
+    """A key for the agent of every region at one step, whether the others are here or elsewhere."""
     key = jax.random.fold_in(jax.random.key(seed), step)
-    return jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(agents))
+    return jax.vmap(partial(jax.random.fold_in, key))(jnp.asarray(regions))
 
 
 def draw(
-    algorithm: Algorithm, spaces: Spaces, agents: int, seed: UInt32[Array, ""], step: Int[Array, ""]
+    algorithm: Algorithm,
+    spaces: Spaces,
+    regions: tuple[int, ...],
+    seed: UInt32[Array, ""],
+    step: Int[Array, ""],
 ) -> Draws:
     """The random numbers of one step."""
 
@@ -67,20 +71,24 @@ def draw(
             update,
         )
 
-    return jax.vmap(of_agent)(agent_keys(seed, step, agents))
+    return jax.vmap(of_agent)(agent_keys(seed, step, regions))
 
 
-@partial(jax.jit, static_argnames=("algorithm", "spaces", "agents", "steps"))
+@partial(jax.jit, static_argnames=("algorithm", "spaces", "regions", "steps"))
 def start_training(
-    algorithm: Algorithm, spaces: Spaces, agents: int, seed: UInt32[Array, ""], steps: int
+    algorithm: Algorithm,
+    spaces: Spaces,
+    regions: tuple[int, ...],
+    seed: UInt32[Array, ""],
+    steps: int,
 ) -> Training:
     """New agents, the same actor for all, and an empty memory."""
-    critic_keys = agent_keys(seed, INIT_CRITIC, agents)
-    actor_key = agent_keys(seed, INIT_ACTOR, 1)[0]
+    critic_keys = agent_keys(seed, INIT_CRITIC, regions)
+    actor_key = agent_keys(seed, INIT_ACTOR, (0,))[0]
     stack = jax.vmap(lambda key: algorithm.init(actor_key, key, spaces))(critic_keys)
     row = row_size(spaces.observation_size, spaces.action_size)
-    broken_at = jnp.full(agents, HEALTHY, jnp.int32)
-    return Training(stack, jnp.zeros((agents, steps, row)), broken_at)
+    broken_at = jnp.full(len(regions), HEALTHY, jnp.int32)
+    return Training(stack, jnp.zeros((len(regions), steps, row)), broken_at)
 
 
 def choose_actions(

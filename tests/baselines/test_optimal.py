@@ -109,7 +109,7 @@ def test_sequence_as_netcdf(tmp_path):
     data = xr.load_dataset(tmp_path / "limit.nc")
     assert data.A.dims == ("step", "lat")
     assert data.A.units == "W m-2"
-    skill = band_skill(small.model.grid, data.temperature.values, data.target.values)
+    skill = band_skill(small.model.grid, data.surface_temperature.values[-1], data.target.values)
     assert skill.globe == pytest.approx(data.attrs["areawrmse_global"])
 
 

@@ -25,7 +25,7 @@ TIMES = ["seconds", "core_seconds"]
 
 
 def test_as_many_jobs_as_fill_the_cores():
-    assert jobs_for(count_cores()) == 1
+    assert jobs_for(float(count_cores())) == 1
     assert jobs_for(count_cores() / 3) == min(count_cores(), 3)
     assert jobs_for(0.0) == count_cores()
 

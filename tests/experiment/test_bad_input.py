@@ -73,7 +73,7 @@ def interrupted(tmp_path):
     configuration = configure(preset=small_preset(tmp_path), episodes=3, **SMALL)
     session = Session(configuration, tmp_path / "run", resume=False, say=print)
     for _ in range(2):
-        session._one_episode()
+        session.trainer.play(False)
     session._save()
     return configuration, tmp_path / "run"
 
@@ -94,13 +94,13 @@ def test_checkpoint_of_another_configuration(interrupted):
     session = Session(configuration, out, resume=True, say=print)
     other = Checkpoints(out / "checkpoint", "another")
     with pytest.raises(InputError, match="of another configuration"):
-        other.load(session.trainings)
+        other.load(session.trainer.trainings)
 
 
 def test_no_space_left(interrupted, monkeypatch):
     configuration, out = interrupted
     session = Session(configuration, out, resume=True, say=print)
-    session._one_episode()
+    session.trainer.play(False)
     before = tree(out / "checkpoint")
 
     def full(*_args, **_kwargs):

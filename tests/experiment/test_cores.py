@@ -23,7 +23,7 @@ configuration = configure(
 for folder in sys.argv[2:]:
     session = Session(configuration, Path(folder), resume=False, say=print)
     session.run()
-    print(session.cores.shares)
+    print(session.trainer.cores.shares)
 """
 
 

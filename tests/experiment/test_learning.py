@@ -74,7 +74,9 @@ def test_reaches_the_optimum(name):
 
     def learnt(seed):
         number = jnp.asarray(seed, jnp.uint32)
-        training = start_training(algorithm, spaces_of(environment), 1, number, episodes * LENGTH)
+        training = start_training(
+            algorithm, spaces_of(environment), (0,), number, episodes * LENGTH
+        )
         for episode in range(episodes):
             training, _ = run_episode(
                 environment,

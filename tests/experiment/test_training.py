@@ -88,7 +88,7 @@ def test_identical_agents_stay_identical(preset):
     def twin(tree):
         return jax.tree.map(lambda x: jnp.repeat(x[:1], 2, axis=0), tree)
 
-    training = twin(start_training(algorithm, spaces, 2, seed, 40))
+    training = twin(start_training(algorithm, spaces, (0, 1), seed, 40))
     learning = jax.jit(learn, static_argnums=(0, 1))
     rng = np.random.default_rng(0)
     for step in range(40):
@@ -96,7 +96,7 @@ def test_identical_agents_stay_identical(preset):
         row = Batch(
             *(jnp.asarray(np.repeat(rng.normal(size=(1, *s)), 2, 0), jnp.float32) for s in shapes)
         )
-        draws = Draws(*twin(tuple(draw(algorithm, spaces, 2, seed, jnp.asarray(step)))))
+        draws = Draws(*twin(tuple(draw(algorithm, spaces, (0, 1), seed, jnp.asarray(step)))))
         training, _ = learning(algorithm, spaces, training, row, draws, jnp.asarray(step))
     averaged = average(training.agents, Sharing(), jnp.asarray(True))
     for agents in (training.agents, averaged):

@@ -1,0 +1,137 @@
+"""All seeds of an experiment, or of one region of it, episode by episode."""
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fedrain.agents import Losses
+from fedrain.agents.networks import Network
+from fedrain.envs import Environment
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.cores import Cores, open_cores
+from fedrain.experiment.evaluation import evaluate
+from fedrain.experiment.fused import EpisodeLog, run_episode
+from fedrain.experiment.records import returns_dataset, skill_dataset
+from fedrain.experiment.stepping import HEALTHY, Training, spaces_of, start_training
+from fedrain.experiment.storage import flatten, write_arrays
+from fedrain.federation import mean_network
+from fedrain.files import write_dataset
+
+History = dict[str, np.ndarray]
+
+
+class Trainer:
+    """The agents of every seed, and what they have done so far."""
+
+    def __init__(self, configuration: Configuration, environment: Environment) -> None:
+        open_cores()
+        self.configuration = configuration
+        self.environment = environment
+        self.algorithm = configuration.make_algorithm()
+        self.sharing = configuration.make_sharing()
+        self.seeds = jnp.asarray(configuration.seeds, jnp.uint32)
+        self.trainings = [self._start(seed) for seed in self.seeds]
+        self.episode = 0
+        self.history: History = {}
+
+    def _start(self, seed: jax.Array) -> Training:
+        steps = self.configuration.episodes * self.environment.episode_length
+        regions = self.environment.regions
+        return start_training(self.algorithm, spaces_of(self.environment), regions, seed, steps)
+
+    def restore(self, episode: int, trainings: list[Training], history: History) -> None:
+        """Go on from a checkpoint."""
+        self.episode, self.trainings, self.history = episode, trainings, history
+
+    def begin(self) -> None:
+        """Take the cores, before the first episode."""
+        self.broken = {i for i, training in enumerate(self.trainings) if is_broken(training)}
+        self.cores = Cores(len(self.environment.regions))
+        self.trainings = [self.cores.place(training) for training in self.trainings]
+
+    def play(self, synchronise: bool) -> float:
+        """One episode of every seed; how long it took."""
+        begin, core = time.perf_counter(), time.process_time()
+        logs = self.cores.map(partial(self._one_seed, synchronise), range(len(self.seeds)))
+        seconds = time.perf_counter() - begin
+        log = jax.tree.map(lambda *parts: np.stack(parts), *logs)
+        new = {"returns": log.returns, **log.losses._asdict(), "distance": log.distance}
+        new["seconds"] = np.asarray(seconds)
+        new["core_seconds"] = np.asarray(time.process_time() - core)
+        for name, value in new.items():
+            before = self.history.get(name, np.zeros((0, *value.shape), value.dtype))
+            self.history[name] = np.concatenate([before, value[None]])
+        self.episode += 1
+        return seconds
+
+    def _one_seed(self, synchronise: bool, index: int) -> EpisodeLog:
+        if index in self.broken:
+            lost = jnp.full(len(self.environment.regions), jnp.nan)
+            return EpisodeLog(lost, Losses(lost, lost, lost), lost[0])
+        self.trainings[index], log = self._episode(index, synchronise)
+        return jax.block_until_ready(log)
+
+    def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:
+        return run_episode(
+            self.environment,
+            self.algorithm,
+            self.sharing,
+            self.trainings[index],
+            self.seeds[index],
+            jnp.asarray(self.episode),
+            jnp.asarray(synchronise),
+        )
+
+    def newly_broken(self) -> list[str]:
+        """A sentence for each seed that has just met a number that is not finite."""
+        found = []
+        for index, training in enumerate(self.trainings):
+            if index in self.broken or not is_broken(training):
+                continue
+            self.broken.add(index)
+            steps = np.asarray(training.broken_at)
+            agent = int(np.where(steps == HEALTHY, np.iinfo(steps.dtype).max, steps).argmin())
+            found.append(
+                f"seed {self.configuration.seeds[index]} stops: agent "
+                f"{self.environment.regions[agent]} has a number that is not finite at step "
+                f"{steps[agent]}; the other seeds go on"
+            )
+        return found
+
+    def actors(self) -> Network:
+        """The actors of all seeds, stacked as seed, agent."""
+        actors = [training.agents.actor for training in self.trainings]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *actors)
+
+
+def is_broken(training: Training) -> bool:
+    """Whether an agent has met a number that is not finite."""
+    return bool((np.asarray(training.broken_at) != HEALTHY).any())
+
+
+def write_results(
+    configuration: Configuration, local: Network, history: History, out: Path
+) -> None:
+    """Weights, returns and skill of the local policies and of their average, as files of a run."""
+    environment = configuration.make_environment()
+    sharing = configuration.make_sharing()
+    average = jax.jit(jax.vmap(partial(mean_network, sharing=sharing)))(local)
+    policies: dict[str, Any] = {"local": local, "global": average}
+    evaluations = {
+        name: evaluate(environment, configuration.make_algorithm(), actors, configuration.seeds)
+        for name, actors in policies.items()
+    }
+    weights = {
+        f"{name}/{path}": leaf
+        for name, actors in policies.items()
+        for path, leaf in flatten(actors).items()
+    }
+    write_arrays(out / "weights.safetensors", weights, {"layout": "seed, agent, …"})
+    length = environment.episode_length
+    write_dataset(out / "returns.nc", returns_dataset(configuration, history, length))
+    write_dataset(out / "skill.nc", skill_dataset(configuration, environment, evaluations))

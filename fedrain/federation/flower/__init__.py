@@ -1,0 +1,1 @@
+"""The same experiments over Flower."""

@@ -1,0 +1,69 @@
+"""All regions in one process: the fused loop behind the client app.
+
+Each region's client app hands in what it was sent and waits; the last one to come plays the round
+for all, as one compiled program, so that a federation within a process costs what ``fedrain train``
+does and gives the same bits.
+"""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from fedrain.experiment.checkpoint import Checkpoints
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.training import identity
+from fedrain.federation.flower.payload import Payload, adopt, take_payload
+
+
+class Fleet:
+    """The agents of every region and seed, round by round."""
+
+    def __init__(self, configuration: Configuration, out: Path) -> None:
+        self.configuration = configuration
+        self.trainer = Trainer(configuration, configuration.make_environment())
+        self._checkpoints = Checkpoints(out / "checkpoint", identity(configuration))
+        if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
+            self.trainer.restore(*found)
+        self.trainer.begin()
+        self._received: dict[int, Payload | None] = {}
+        self._first = self._episodes = 0
+        self._barrier = threading.Barrier(configuration.agents, action=self._play)
+
+    def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
+        """Play a round along with all other regions, from what was sent, if anything was."""
+        self._received[region] = payload
+        self._first, self._episodes = first, episodes
+        self._barrier.wait()
+
+    def _play(self) -> None:
+        if self.trainer.episode >= self._first + self._episodes:
+            return  # played before; the server lost the replies
+        sent = [self._received[region] for region in range(self.configuration.agents)]
+        payloads = [payload for payload in sent if payload is not None]
+        trainer = self.trainer
+        if payloads:
+            trainer.trainings = [
+                adopt(training, seed, payloads, trainer.sharing)
+                for seed, training in enumerate(trainer.trainings)
+            ]
+        for _ in range(self._episodes):
+            trainer.play(synchronise=False)
+        filled = trainer.episode * trainer.environment.episode_length
+        self._checkpoints.save(trainer.episode, filled, trainer.trainings, trainer.history)
+
+    def close(self) -> None:
+        """Remove the checkpoints of a federation that has finished."""
+        self._checkpoints.remove()
+
+    def payload(self, region: int) -> Payload:
+        """What a region has to send."""
+        return take_payload(self.trainer.trainings, region, self.trainer.sharing)
+
+    def history(self, region: int) -> dict[str, np.ndarray]:
+        """What a region has done: returns and losses of its own, and the time of all."""
+        return {
+            name: values[..., region] if values.ndim == 3 else values
+            for name, values in self.trainer.history.items()
+        }

@@ -1,0 +1,53 @@
+"""What travels between a region and the server: the networks that are shared, of all seeds."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fedrain.agents import Agent
+from fedrain.agents.networks import Network
+from fedrain.experiment.stepping import Training
+from fedrain.federation import Sharing, mean_network
+
+#: By name, ``actor`` and perhaps ``critic``; leaves have the leading axis seed.
+Payload = dict[str, Network]
+
+
+def take_payload(trainings: Sequence[Training], position: int, sharing: Sharing) -> Payload:
+    """What the agent at this position of a training has to send."""
+    names = ("actor", "critic") if sharing.critics else ("actor",)
+
+    def of_seed(agents: Agent) -> Payload:
+        return {n: jax.tree.map(lambda leaf: leaf[position], getattr(agents, n)) for n in names}
+
+    seeds = [of_seed(training.agents) for training in trainings]
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *seeds)
+
+
+def adopt(training: Training, seed: int, payloads: Sequence[Payload], sharing: Sharing) -> Training:
+    """Agents that go on from what was sent to each of them; layers that are personal stay."""
+    agents = training.agents
+    networks: dict[str, Any] = {}
+    for name in payloads[0]:
+        sent = [jax.tree.map(lambda leaf: leaf[seed], payload[name]) for payload in payloads]
+        stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *sent)
+        networks[name] = tuple(
+            new if sharing.layers is None or layer in sharing.layers else old
+            for layer, (new, old) in enumerate(zip(stacked, getattr(agents, name), strict=True))
+        )
+    return training._replace(agents=agents._replace(**networks))
+
+
+def mean_payload(payloads: Sequence[Payload], weights: Sequence[float]) -> Payload:
+    """The weighted mean, by the same function as in the fused loop."""
+    share = None if len(set(weights)) == 1 else tuple(map(float, weights))
+    mean = jax.jit(jax.vmap(partial(mean_network, sharing=Sharing(weights=share))))
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *payloads)
+    return {
+        name: jax.tree.map(lambda leaf: np.asarray(leaf[:, 0]), mean(network))
+        for name, network in stacked.items()
+    }

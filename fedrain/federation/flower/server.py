@@ -1,0 +1,216 @@
+"""The server app: a federation from the first round, or the last checkpoint, to the results."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.serverapp import Grid, ServerApp
+
+from fedrain.errors import InputError
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.progress import Progress
+from fedrain.experiment.stepping import spaces_of, start_training
+from fedrain.experiment.storage import flatten, read_arrays, unflatten, write_arrays
+from fedrain.experiment.trainer import History, write_results
+from fedrain.experiment.training import identity, open_folder
+from fedrain.federation import actor_distance
+from fedrain.federation.flower.payload import Payload, take_payload
+from fedrain.federation.flower.records import (
+    region_of,
+    round_config,
+    to_arrays,
+)
+from fedrain.federation.flower.strategy import make_strategy
+
+Say = Callable[[str], None]
+
+UNFEDERATED_ROUND = 5  # episodes between reports where nothing is averaged
+POLL_SECONDS = 0.5
+
+
+class Round(NamedTuple):
+    """Episodes that are played between two exchanges."""
+
+    first: int
+    episodes: int
+    adopt: bool  # go on from what the server sends
+
+
+def plan_rounds(configuration: Configuration) -> list[Round]:
+    """Rounds of K episodes; every one but the first begins from the average of the last."""
+    every = configuration.sync_every or UNFEDERATED_ROUND
+    return [
+        Round(
+            first,
+            min(every, configuration.episodes - first),
+            bool(first and configuration.sync_every),
+        )
+        for first in range(0, configuration.episodes, every)
+    ]
+
+
+class Federation:
+    """One experiment over any grid of Flower's."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        out: Path,
+        resume: bool,
+        say: Say,
+        strategy: str = "FedAvg",
+        round_seconds: float = 3600.0,
+        wait_seconds: float = 60.0,
+    ) -> None:
+        self.configuration, self.out, self.say = configuration, out, say
+        self.round_seconds, self.wait_seconds = round_seconds, wait_seconds
+        self.rounds = plan_rounds(configuration)
+        self.strategy = make_strategy(strategy)
+        open_folder(configuration, out, resume)
+        self.like = first_payload(configuration)
+        self.arrays = to_arrays(self.like)
+        self.local: dict[int, Payload] = dict.fromkeys(range(configuration.agents), self.like)
+        self.history: History = _empty_history(configuration)
+        self.finished = 0  # rounds
+        self._checkpoint = out / "federation" / "round.safetensors"
+        if resume and self._checkpoint.exists():
+            self._load()
+
+    def run(self, grid: Grid) -> None:
+        """Play all rounds that are left and write the results."""
+        nodes = find_regions(grid, self.configuration.agents, self.wait_seconds, self.say)
+        configuration, strategy = self.configuration, self.strategy
+        length = configuration.make_environment().episode_length
+        agent_steps = length * len(configuration.seeds) * configuration.agents
+        self.progress = Progress(configuration.episodes, agent_steps, self._episodes_done())
+        strategy.like, strategy.nodes, strategy.say = self.like, nodes, self.say
+        strategy.plan, strategy.done = self._plan, self._done
+        self._begin = time.perf_counter()
+        left = len(self.rounds) - self.finished
+        strategy.start(grid, self.arrays, num_rounds=left, timeout=self.round_seconds)
+        local = [self.local[region]["actor"] for region in range(configuration.agents)]
+        actors = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves, axis=1)), *local)
+        write_results(configuration, actors, self.history, self.out)
+        self._checkpoint.unlink(missing_ok=True)
+
+    def _episodes_done(self) -> int:
+        return self.rounds[self.finished].first if self.finished < len(self.rounds) else 0
+
+    def _plan(self, _: int) -> ConfigRecord:
+        return round_config(self.configuration, *self.rounds[self.finished])
+
+    def _done(
+        self,
+        learnt: dict[int, tuple[Payload, dict[str, np.ndarray]]],
+        arrays: ArrayRecord | None,
+    ) -> None:
+        now = self.rounds[self.finished]
+        episodes = slice(now.first, now.first + now.episodes)
+        for region, (payload, metrics) in learnt.items():
+            self.local[region] = payload
+            for name, values in metrics.items():
+                if values.ndim == 2:
+                    self.history[name][episodes, :, region] = values
+                else:
+                    self.history[name][episodes] = np.fmax(self.history[name][episodes], values)
+        self.history["distance"][episodes.stop - 1] = self._distance()
+        if arrays is not None:
+            self.arrays = arrays
+        self.finished += 1
+        self._save()
+        seconds = (time.perf_counter() - self._begin) / now.episodes
+        self._begin = time.perf_counter()
+        self.progress.show(episodes.stop, self.history["returns"][episodes.stop - 1], seconds)
+
+    def _distance(self) -> np.ndarray:
+        local = [payload["actor"] for _, payload in sorted(self.local.items())]
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *local)
+        return np.asarray(jax.vmap(actor_distance)(stacked))
+
+    def _save(self) -> None:
+        arrays = {f"global/{n}": a.numpy() for n, a in self.arrays.items()}
+        arrays |= {f"history/{n}": a for n, a in self.history.items()}
+        for region, payload in self.local.items():
+            arrays |= {f"local/{region}/{n}": a for n, a in flatten(payload).items()}
+        note = {"identity": identity(self.configuration), "finished": self.finished}
+        write_arrays(self._checkpoint, arrays, note)
+
+    def _load(self) -> None:
+        arrays, note = read_arrays(self._checkpoint)
+        if note.get("identity") != identity(self.configuration):
+            raise InputError(f"{self._checkpoint}: the checkpoint is of another configuration")
+
+        def under(prefix: str) -> dict[str, np.ndarray]:
+            return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+        where = str(self._checkpoint)
+        self.arrays = to_arrays(unflatten(self.like, under("global/"), where))
+        self.local = {r: unflatten(self.like, under(f"local/{r}/"), where) for r in self.local}
+        self.history = under("history/")
+        self.finished = note["finished"]
+
+
+def make_server_app(federation: Federation) -> ServerApp:
+    """The app that runs a federation on the grid that it is given."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:  # noqa: ARG001
+        federation.run(grid)
+
+    return app
+
+
+def first_payload(configuration: Configuration) -> Payload:
+    """What every region starts from, and what all that is sent looks like."""
+    environment = configuration.make_environment()
+    spaces, algorithm = spaces_of(environment), configuration.make_algorithm()
+    seeds = [
+        start_training(algorithm, spaces, (0,), jnp.asarray(seed, jnp.uint32), 1)
+        for seed in configuration.seeds
+    ]
+    return take_payload(seeds, 0, configuration.make_sharing())
+
+
+def find_regions(grid: Grid, agents: int, wait_seconds: float, say: Say) -> dict[int, int]:
+    """Ask the nodes for their regions, until every region has one."""
+    found: dict[int, int] = {}
+    asked: set[int] = set()
+    begin = time.monotonic()
+    while len(found) < agents:
+        new = sorted(set(grid.get_node_ids()) - asked)
+        questions = [
+            Message(content=RecordDict(), message_type=MessageType.QUERY, dst_node_id=node)
+            for node in new
+        ]
+        for reply in grid.send_and_receive(questions, timeout=wait_seconds) if new else ():
+            node = reply.metadata.src_node_id
+            asked.add(node)
+            region = None if reply.has_error() else region_of(reply)
+            if region is None or not 0 <= region < agents:
+                say(f"node {node} has no region of this experiment: refused")
+            elif region in found:
+                say(f"node {node} claims region {region}, which node {found[region]} has: refused")
+            else:
+                found[region] = node
+        if len(found) < agents:
+            if time.monotonic() - begin > wait_seconds:
+                missing = ", ".join(str(r) for r in range(agents) if r not in found)
+                raise InputError(f"no node for region {missing} within {wait_seconds:g} s")
+            time.sleep(POLL_SECONDS)
+    return found
+
+
+def _empty_history(configuration: Configuration) -> History:
+    shape: tuple[Any, ...] = (configuration.episodes, len(configuration.seeds))
+    history = {
+        name: np.full((*shape, configuration.agents), np.nan, np.float32)
+        for name in ("returns", "critic_loss", "actor_loss", "q")
+    }
+    history["distance"] = np.full(shape, np.nan, np.float32)
+    return history | {n: np.full(shape[:1], np.nan) for n in ("seconds", "core_seconds")}

@@ -1,0 +1,229 @@
+"""A federation over Flower's apps and strategy, in one process."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+from flwr.app import Array, ArrayRecord, Message, RecordDict
+
+from fedrain.cli import main
+from fedrain.errors import InputError
+from fedrain.experiment import configure, load, train
+from fedrain.federation import Sharing
+from fedrain.federation.flower.local import run_local
+from fedrain.federation.flower.records import ARRAYS, METRICS
+from fedrain.federation.flower.server import Federation, Round, plan_rounds
+from fedrain.federation.flower.strategy import STRATEGIES
+from tests.experiment.small import SMALL, small_preset
+
+TIMES = ["seconds", "core_seconds", "actor_distance"]
+
+
+@pytest.fixture
+def preset(tmp_path):
+    return small_preset(tmp_path)
+
+
+def small(preset, **options):
+    chosen = {"env": "ebm-v2", "agents": 3, "sync_every": 3, "episodes": 10, **options}
+    return configure(preset=preset, **chosen, **SMALL)
+
+
+def federate(configuration, out, wrap=None, say=print, **options):
+    run_local(Federation(configuration, out, False, say, **options), wrap)
+    return load(out)
+
+
+def same_weights(one, other, kind="local"):
+    jax.tree.map(np.testing.assert_array_equal, one.actors(kind), other.actors(kind))
+
+
+@pytest.mark.parametrize(
+    ("env", "algo", "options"),
+    [
+        ("ebm-v2", "ddpg", {}),
+        ("ebm-v3", "ddpg", {"seeds": 2}),
+        pytest.param("ebm-v3", "tqc", {"sharing": Sharing(critics=True)}, marks=pytest.mark.slow),
+        ("ebm-v2", "td3", {"sharing": Sharing(layers=(0, 1), weights=(1.0, 2.0, 0.5))}),
+        pytest.param("ebm-v3", "td3", {"sync_every": 0}, marks=pytest.mark.slow),
+    ],
+)
+def test_gives_the_bits_of_train(tmp_path, preset, env, algo, options):
+    configuration = small(preset, env=env, algo=algo, **options)
+    expected = train(configuration, tmp_path / "train")
+    found = federate(configuration, tmp_path / "federate")
+    xr.testing.assert_identical(found.returns.drop_vars(TIMES), expected.returns.drop_vars(TIMES))
+    xr.testing.assert_identical(found.results, expected.results)
+    for kind in ("local", "global"):
+        same_weights(found, expected, kind)
+
+
+def test_rounds():
+    configuration = configure(sync_every=5, episodes=12)
+    assert plan_rounds(configuration) == [
+        Round(0, 5, False), Round(5, 5, True), Round(10, 2, True),
+    ]  # fmt: skip
+    never = plan_rounds(configure(sync_every=0, episodes=7))
+    assert never == [Round(0, 5, False), Round(5, 2, False)]
+
+
+class StopError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("moment", ["before the reply", "after the reply"])
+def test_goes_on_after_the_server_died(tmp_path, preset, moment):
+    """Killed while the third round is played, or when its replies are there but not kept."""
+    configuration = small(preset)
+    whole = federate(configuration, tmp_path / "whole")
+    out = tmp_path / "broken"
+    federation = Federation(configuration, out, False, print)
+    if moment == "after the reply":
+        keep = federation._done
+
+        def die(learnt, arrays):
+            if federation.finished == 2:
+                raise StopError
+            keep(learnt, arrays)
+
+        federation._done = die
+        wrap = None
+    else:
+
+        def wrap(app):
+            calls = []
+
+            def client(message, context):
+                if message.metadata.message_type == "train":
+                    calls.append(context.node_id)
+                    if len(calls) > 2 * configuration.agents:
+                        raise StopError
+                return app(message, context)
+
+            return client
+
+    with pytest.raises(StopError):
+        run_local(federation, wrap)
+    with pytest.raises(InputError, match="not finished"):
+        load(out)
+    again = Federation(configuration, out, True, print)
+    assert again.finished == 2
+    run_local(again)
+    same_weights(load(out), whole)
+    xr.testing.assert_identical(load(out).returns.drop_vars(TIMES), whole.returns.drop_vars(TIMES))
+    assert not (out / "checkpoint").exists()
+
+
+def spoil(region, change):
+    """A client app whose replies of one region are changed after the first round."""
+
+    def wrap(app):
+        rounds = []
+
+        def client(message, context):
+            reply = app(message, context)
+            if message.metadata.message_type == "train" and context.node_config["region"] == region:
+                rounds.append(1)
+                if len(rounds) > 1:
+                    return change(reply, message)
+            return reply
+
+        return client
+
+    return wrap
+
+
+def scaled(factor):
+    def change(reply, message):
+        arrays = reply.content.array_records[ARRAYS]
+        changed = {n: Array(np.float32(factor) * a.numpy()) for n, a in arrays.items()}
+        content = RecordDict(
+            {ARRAYS: ArrayRecord(changed), METRICS: reply.content.metric_records[METRICS]}
+        )
+        return Message(content=content, reply_to=message)
+
+    return change
+
+
+def cut_short(reply, message):
+    arrays = reply.content.array_records[ARRAYS]
+    changed = {n: Array(a.numpy()[..., :-1]) for n, a in arrays.items()}
+    content = RecordDict(
+        {ARRAYS: ArrayRecord(changed), METRICS: reply.content.metric_records[METRICS]}
+    )
+    return Message(content=content, reply_to=message)
+
+
+def of_another_region(reply, message):
+    metrics = reply.content.metric_records[METRICS]
+    metrics["region"] = 0
+    return reply
+
+
+def empty(reply, message):
+    return Message(content=RecordDict(), reply_to=message)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (scaled(np.nan), "not finite"),
+        (scaled(1e6), "far outside"),
+        (cut_short, "does not fit"),
+        (of_another_region, "another region"),
+        (empty, "another region"),
+    ],
+)
+def test_bad_updates_are_named_and_left_out(tmp_path, preset, change, reason):
+    configuration = small(preset, episodes=9)
+    said = []
+    run = federate(configuration, tmp_path / "run", spoil(1, change), said.append)
+    refused = [line for line in said if "region 1" in line and reason in line]
+    assert len(refused) == 2  # in the second and in the third round
+    assert not [line for line in said if "region 0" in line or "region 2" in line]
+    assert np.isfinite(run.results.areawrmse).all()
+    returns = run.returns.returns.sel(seed=0)
+    assert np.isfinite(returns.sel(agent=[0, 2])).all()
+    assert np.isnan(returns.sel(agent=1)[3:]).all()
+
+
+def test_the_mean_without_a_region_is_that_of_the_others(tmp_path, preset):
+    """What the honest regions go on from is their own mean."""
+    configuration = small(preset, episodes=6)
+    federation = Federation(configuration, tmp_path / "run", False, print)
+    run_local(federation, spoil(1, scaled(np.inf)))
+    honest = [federation.local[region]["actor"] for region in (0, 2)]
+    expected = jax.tree.map(lambda a, b: (a + b) / 2, *honest)
+    found = {name: array.numpy() for name, array in federation.arrays.items()}
+    leaves = jax.tree.leaves(expected)
+    for leaf, array in zip(leaves, found.values(), strict=True):
+        np.testing.assert_allclose(array, leaf, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_flowers_other_strategies(tmp_path, preset, name):
+    configuration = small(preset, episodes=6, agents=6)
+    run = federate(configuration, tmp_path / "run", strategy=name)
+    assert np.isfinite(run.returns.returns).all()
+
+
+def test_unknown_strategy(tmp_path, preset):
+    with pytest.raises(InputError, match="FedMedian"):
+        Federation(small(preset), tmp_path / "run", False, print, strategy="FedMedain")
+
+
+def test_command(tmp_path, preset, capsys):
+    """What the command leaves is a run that ``fedrain evaluate`` reads."""
+    out = str(tmp_path / "run")
+    arguments = ["--env", "ebm-v2", "--agents", "2", "--episodes", "1", "--algo", "td3"]
+    command = ["federate", *arguments, "--preset", str(preset), "--out", out]
+    assert main([*command, "--engine", "smoke"]) == 2
+    assert main(command) == 0
+    assert "90°S–60°S" in capsys.readouterr().out
+    assert main(["evaluate", out, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["bands_mean"]) == 6
+    assert main(command) == 2  # the folder holds this experiment already
+    assert "--resume" in capsys.readouterr().err
