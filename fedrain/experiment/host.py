@@ -28,6 +28,10 @@ from fedrain.experiment.stepping import (
 from fedrain.federation import Sharing, actor_distance, average
 
 
+class MissedStepError(Exception):
+    """A world has moved on without its agents: their episode ends here, without a return."""
+
+
 @runtime_checkable
 class World(Protocol):
     """Environments of several agents that move in step."""
@@ -135,15 +139,22 @@ def host_episode(
 ) -> tuple[Training, EpisodeLog, int]:
     """One episode from this step on; what it leaves, and the step after it."""
     number = jnp.asarray(seed, jnp.uint32)
-    observation = np.asarray(world.reset(seed), np.float32)
     returns, ended = np.zeros(world.agents, np.float32), False
     losses, first = Losses(*(jnp.zeros(world.agents) for _ in Losses._fields)), step
+    try:
+        observation = np.asarray(world.reset(seed), np.float32)
+    except MissedStepError:
+        returns, ended = np.full(world.agents, np.nan, np.float32), True
     while not ended:
         if step >= training.rows.shape[1]:
             raise InputError(f"more than {training.rows.shape[1]} steps: set the capacity")
         draws = _draw(algorithm, world.spaces, regions, number, jnp.asarray(step))
         action = _choose(algorithm, world.spaces, training.agents, observation, draws.action, step)
-        after, reward, ended = world.step(np.asarray(action))
+        try:
+            after, reward, ended = world.step(np.asarray(action))
+        except MissedStepError:
+            returns = np.full(world.agents, np.nan, np.float32)
+            break
         after = np.asarray(after, np.float32)
         transition = Batch(
             jnp.asarray(observation), action, jnp.asarray(reward), jnp.asarray(after)
@@ -151,7 +162,7 @@ def host_episode(
         training, new = _learn(algorithm, world.spaces, training, transition, draws, step)
         losses = _gather(losses, new, 1)
         observation, returns, step = after, returns + reward, step + 1
-    losses = losses._replace(q=losses.q / (step - first))
+    losses = losses._replace(q=losses.q / max(step - first, 1))
     log = EpisodeLog(jnp.asarray(returns), losses, _distance(training.agents.actor))
     return training, log, step
 

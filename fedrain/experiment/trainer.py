@@ -26,12 +26,22 @@ History = dict[str, np.ndarray]
 
 
 class Trainer:
-    """The agents of every seed, and what they have done so far."""
+    """The agents of every seed, and what they have done so far.
 
-    def __init__(self, configuration: Configuration, environment: Environment) -> None:
+    ``regions`` are those whose agents are here: all of the environment's, unless the others' are
+    elsewhere.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        environment: Environment,
+        regions: tuple[int, ...] | None = None,
+    ) -> None:
         open_cores()
         self.configuration = configuration
         self.environment = environment
+        self.regions = environment.regions if regions is None else regions
         self.algorithm = configuration.make_algorithm()
         self.sharing = configuration.make_sharing()
         self.seeds = jnp.asarray(configuration.seeds, jnp.uint32)
@@ -41,8 +51,8 @@ class Trainer:
 
     def _start(self, seed: jax.Array) -> Training:
         steps = self.configuration.episodes * self.environment.episode_length
-        regions = self.environment.regions
-        return start_training(self.algorithm, spaces_of(self.environment), regions, seed, steps)
+        spaces = spaces_of(self.environment)
+        return start_training(self.algorithm, spaces, self.regions, seed, steps)
 
     def restore(self, episode: int, trainings: list[Training], history: History) -> None:
         """Go on from a checkpoint."""
@@ -51,7 +61,7 @@ class Trainer:
     def begin(self) -> None:
         """Take the cores, before the first episode."""
         self.broken = {i for i, training in enumerate(self.trainings) if is_broken(training)}
-        self.cores = Cores(len(self.environment.regions))
+        self.cores = Cores(len(self.regions))
         self.trainings = [self.cores.place(training) for training in self.trainings]
 
     def play(self, synchronise: bool) -> float:
@@ -71,7 +81,7 @@ class Trainer:
 
     def _one_seed(self, synchronise: bool, index: int) -> EpisodeLog:
         if index in self.broken:
-            lost = jnp.full(len(self.environment.regions), jnp.nan)
+            lost = jnp.full(len(self.regions), jnp.nan)
             return EpisodeLog(lost, Losses(lost, lost, lost), lost[0])
         self.trainings[index], log = self._episode(index, synchronise)
         return jax.block_until_ready(log)
@@ -98,7 +108,7 @@ class Trainer:
             agent = int(np.where(steps == HEALTHY, np.iinfo(steps.dtype).max, steps).argmin())
             found.append(
                 f"seed {self.configuration.seeds[index]} stops: agent "
-                f"{self.environment.regions[agent]} has a number that is not finite at step "
+                f"{self.regions[agent]} has a number that is not finite at step "
                 f"{steps[agent]}; the other seeds go on"
             )
         return found

@@ -44,9 +44,9 @@ def same_weights(one, other, kind="local"):
     ("env", "algo", "options"),
     [
         ("ebm-v2", "ddpg", {}),
-        ("ebm-v3", "ddpg", {"seeds": 2}),
+        pytest.param("ebm-v3", "ddpg", {"seeds": 2}, marks=pytest.mark.slow),
         pytest.param("ebm-v3", "tqc", {"sharing": Sharing(critics=True)}, marks=pytest.mark.slow),
-        ("ebm-v2", "td3", {"sharing": Sharing(layers=(0, 1), weights=(1.0, 2.0, 0.5))}),
+        ("ebm-v3", "td3", {"sharing": Sharing(layers=(0, 1), weights=(1.0, 2.0, 0.5))}),
         pytest.param("ebm-v3", "td3", {"sync_every": 0}, marks=pytest.mark.slow),
     ],
 )

@@ -75,8 +75,12 @@ def run_local(federation: Federation, wrap: Callable[[ClientApp], Client] | None
     configuration = federation.configuration
     fleet = Fleet(configuration, federation.out)
     app = make_client_app(fleet)
-    grid = LocalGrid(app if wrap is None else wrap(app), configuration.agents)
+    serve(federation, LocalGrid(app if wrap is None else wrap(app), configuration.agents))
+    fleet.close()
+
+
+def serve(federation: Federation, grid: Grid) -> None:
+    """Run the server app on a grid of this process."""
     # Who speaks, which Flower's own engines tell the apps that they start.
     TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, RUN, SERVER
     make_server_app(federation)(grid, Context(RUN, SERVER, {}, RecordDict(), {}))
-    fleet.close()

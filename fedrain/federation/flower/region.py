@@ -1,0 +1,152 @@
+"""One region at home: its agent, its memory and its optimiser, resident from round to round."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from fedrain.agents import Spaces
+from fedrain.envs import Environment
+from fedrain.errors import InputError
+from fedrain.experiment.checkpoint import Checkpoints
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.fused import EpisodeLog
+from fedrain.experiment.host import host_episode
+from fedrain.experiment.stepping import Training, spaces_of
+from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.training import identity
+from fedrain.federation.flower.climate import Answer, Episode
+from fedrain.federation.flower.payload import Payload, adopt, take_payload
+
+
+@runtime_checkable
+class Climate(Protocol):
+    """A shared climate, here or elsewhere."""
+
+    def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
+        """The start of an episode."""
+
+    def step(
+        self, region: int, episode: Episode, time: int, action: Float[np.ndarray, " action"]
+    ) -> Answer:
+        """One step."""
+
+
+class RegionHost:
+    """The host of one region: as a :class:`Fleet` for the client app, but of one agent."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        region: int,
+        folder: Path,
+        climate: Climate | None = None,
+    ) -> None:
+        environment = configuration.make_environment()
+        if region not in environment.regions:
+            raise InputError(f"there is no region {region}: they are 0 to {environment.agents - 1}")
+        self.configuration, self.region = configuration, region
+        if environment.shared_climate:
+            if climate is None:
+                raise InputError("the agents of this environment share a climate: say where it is")
+            self.trainer: Trainer = CoupledTrainer(configuration, environment, region, climate)
+        else:
+            self.trainer = Trainer(configuration, replace(environment, only_region=region))
+        name = f"{identity(configuration)}-{region}"
+        self._checkpoints = Checkpoints(folder / "checkpoint", name)
+        if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
+            self.trainer.restore(*found)
+        self.trainer.begin()
+        kept = self.trainer.history
+        self.rounds_played = kept.pop("rounds", np.zeros(0, int)).tolist()
+        if isinstance(self.trainer, CoupledTrainer):
+            self.trainer.steps = kept.pop("steps", self.trainer.steps)
+
+    def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
+        """Play a round, once."""
+        if region != self.region:
+            raise InputError(f"region {region} does not live here: region {self.region} does")
+        trainer = self.trainer
+        if first in self.rounds_played:
+            return  # played before; the server lost the reply
+        if payload is not None:
+            trainer.trainings = [
+                adopt(training, seed, [payload], trainer.sharing)
+                for seed, training in enumerate(trainer.trainings)
+            ]
+        for episode in range(first, first + episodes):
+            if isinstance(trainer, CoupledTrainer):
+                trainer.number = episode
+            trainer.play(synchronise=False)
+        self.rounds_played.append(first)
+        history = {**trainer.history, "rounds": np.array(self.rounds_played)}
+        filled = trainer.episode * trainer.environment.episode_length
+        if isinstance(trainer, CoupledTrainer):
+            history["steps"] = trainer.steps
+            filled = int(trainer.steps.max())
+        self._checkpoints.save(trainer.episode, filled, trainer.trainings, history)
+
+    def payload(self, region: int) -> Payload:
+        """What the region has to send."""
+        assert region == self.region
+        return take_payload(self.trainer.trainings, 0, self.trainer.sharing)
+
+    def history(self, region: int) -> dict[str, np.ndarray]:
+        """What the region has done."""
+        assert region == self.region
+        return {
+            name: values[..., 0] if values.ndim == 3 else values
+            for name, values in self.trainer.history.items()
+        }
+
+
+class CoupledTrainer(Trainer):
+    """One agent of a shared climate: what the others do comes with the climate."""
+
+    def __init__(
+        self, configuration: Configuration, environment: Environment, region: int, climate: Climate
+    ) -> None:
+        self.region, self.climate = region, climate
+        self.number = 0  # of the federation's episode
+        self.steps = np.zeros(len(configuration.seeds), int)  # taken; some may have been missed
+        super().__init__(configuration, environment, (region,))
+
+    def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
+        seed = self.configuration.seeds[index]
+        world = CoupledWorld(self.climate, self.region, Episode(self.number, seed))
+        world.spaces = spaces_of(self.environment)
+        training, log, self.steps[index] = host_episode(
+            world,
+            self.algorithm,
+            (self.region,),
+            self.trainings[index],
+            seed,
+            int(self.steps[index]),
+        )
+        return training, log
+
+
+class CoupledWorld:
+    """The shared climate as the world of one agent."""
+
+    agents = 1
+    spaces: Spaces
+
+    def __init__(self, climate: Climate, region: int, episode: Episode) -> None:
+        self.climate, self.region, self.episode = climate, region, episode
+        self.time = 0
+
+    def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:  # noqa: ARG002
+        """Start the episode, or find it started."""
+        self.time = 0
+        return self.climate.begin(self.region, self.episode)[None]
+
+    def step(
+        self, actions: Float[np.ndarray, "agent action"]
+    ) -> tuple[Float[np.ndarray, "agent obs"], Float[np.ndarray, " agent"], bool]:
+        """One step along with all others."""
+        answer = self.climate.step(self.region, self.episode, self.time, actions[0])
+        self.time += 1
+        return answer.observation[None], np.array([answer.reward], np.float32), answer.ended
