@@ -37,6 +37,7 @@ def train_elsewhere(preset, *folders, devices=None):
     return int(done.stdout.split()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(count_cores() < 2, reason="needs two cores")
 def test_shared_out_agents_learn_the_same(tmp_path):
     preset = small_preset(tmp_path)

@@ -157,7 +157,12 @@ def world_of(env):
 
 
 @pytest.mark.parametrize(
-    ("env", "algo"), [("ebm-v1", "tqc"), ("ebm-v2", "td3"), ("ebm-v3", "ddpg")]
+    ("env", "algo"),
+    [
+        ("ebm-v1", "tqc"),
+        pytest.param("ebm-v2", "td3", marks=pytest.mark.slow),
+        ("ebm-v3", "ddpg"),
+    ],
 )
 def test_host_loop_gives_what_the_fused_loop_gives(tmp_path, preset, env, algo):
     agents = None if env == "ebm-v1" else 3
