@@ -7,7 +7,7 @@ from typing import Any
 
 from fedrain.cli.messages import say
 from fedrain.cli.train import add_experiment, chosen_configuration, finish
-from fedrain.errors import InputError
+from fedrain.errors import InputError, MissingExtraError
 
 
 def add(commands: Any) -> None:
@@ -27,7 +27,7 @@ def _run(options: argparse.Namespace) -> None:
     try:
         import flwr  # noqa: F401
     except ModuleNotFoundError:
-        raise InputError("federation needs Flower: pip install 'fedrain[flower]'") from None
+        raise MissingExtraError("flwr", "flower") from None
     # Flower's own lines are for those who look for them; ours tell what matters.
     logging.getLogger("flwr").setLevel(logging.ERROR)
     from fedrain.federation.flower.local import run_local

@@ -1,6 +1,7 @@
 """A federation over Flower's apps and strategy, in one process."""
 
 import json
+import sys
 
 import jax
 import numpy as np
@@ -227,3 +228,9 @@ def test_command(tmp_path, preset, capsys):
     assert len(json.loads(capsys.readouterr().out)["bands_mean"]) == 6
     assert main(command) == 2  # the folder holds this experiment already
     assert "--resume" in capsys.readouterr().err
+
+
+def test_without_flower(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "flwr", None)
+    assert main(["federate"]) == 2
+    assert "pip install 'fedrain[flower]'" in capsys.readouterr().err
