@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from fedrain.benchmark.matrix import PRESETS, SCHEMES, Cell
+from fedrain.benchmark.matrix import DECOMPOSITIONS, PRESETS, SCHEMES, Cell
 from fedrain.benchmark.results import Bands, Results, our_bands, published_bands, static_skill
 from fedrain.benchmark.statistics import (
+    LEVEL,
     Sample,
     below,
     below_constant,
@@ -26,11 +27,9 @@ from fedrain.benchmark.statistics import (
 )
 from fedrain.climate import BAND_NAMES
 
-LEVEL = 0.05
 NEARLY_ALL, SOME = 5 / 6, 1 / 3
 TROPICS = (2, 3)
 POLES = (0, 5)
-FEDERATED = [(env, agents) for env in ("ebm-v2", "ebm-v3") for agents in (2, 6)]
 
 
 class Verdict(StrEnum):
@@ -156,7 +155,7 @@ def _v3_beats_v2(bands: Bands) -> Iterator[tuple[str, bool]]:
 
 
 def _fed10_varies(bands: Bands) -> Iterator[tuple[str, bool]]:
-    for env, agents in FEDERATED:
+    for env, agents in DECOMPOSITIONS:
         five, ten = (_get(bands, env, agents, s, "ddpg") for s in ("fed05", "fed10"))
         for band, one, two in zip(BAND_NAMES, ten, five, strict=True):
             yield f"{env} a{agents} {band}", more_variable(one, two) < LEVEL
@@ -182,7 +181,7 @@ def _coarse_is_good(bands: Bands) -> Iterator[tuple[str, bool]]:
 
 def _ddpg_is_best(bands: Bands) -> Iterator[tuple[str, bool]]:
     for other in ("td3", "tqc"):
-        for env, agents in FEDERATED:
+        for env, agents in DECOMPOSITIONS:
             for scheme in SCHEMES:
                 found = _get(bands, env, agents, scheme, "ddpg")
                 against = _get(bands, env, agents, scheme, other)
@@ -279,7 +278,7 @@ def _convergence(results: Results) -> Claim:
     try:
         for algo in PRESETS:
             single = _steps(results, Cell("ebm-v1", 1, "nofed", algo, "paper"))
-            for env, agents in FEDERATED:
+            for env, agents in DECOMPOSITIONS:
                 for scheme in ("fed05", "fed10"):
                     steps = _steps(results, Cell(env, agents, scheme, algo, "paper"))
                     p = stats.mannwhitneyu(steps, single, alternative="less").pvalue

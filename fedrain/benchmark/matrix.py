@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from fedrain.errors import InputError
 from fedrain.experiment import Configuration, configure
 
+DECOMPOSITIONS = [(env, agents) for env in ("ebm-v2", "ebm-v3") for agents in (2, 6)]
 SCHEMES = {"fed05": 5, "fed10": 10, "nofed": 0}
 PRESETS = {"ddpg": ("paper",), "td3": ("paper", "corrected"), "tqc": ("paper", "corrected")}
 SEEDS, EPISODES, EPISODE_STEPS = 10, 100, 200
@@ -59,8 +60,7 @@ def cells(pattern: str | None = None) -> list[Cell]:
     single = [Cell("ebm-v1", 1, "nofed", a, p) for a, presets in PRESETS.items() for p in presets]
     several = [
         Cell(env, agents, scheme, algo, preset)
-        for env in ("ebm-v2", "ebm-v3")
-        for agents in (2, 6)
+        for env, agents in DECOMPOSITIONS
         for scheme in SCHEMES
         for algo, presets in PRESETS.items()
         for preset in presets

@@ -15,10 +15,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fedrain.baselines import share_reached
 from fedrain.benchmark.claims import judge_claims
 from fedrain.benchmark.episode import REFERENCES, reference_of
-from fedrain.benchmark.matrix import EPISODE_STEPS, Cell, cells
+from fedrain.benchmark.matrix import EPISODE_STEPS, cells
 from fedrain.benchmark.results import Result, Results, published_bands, static_skill
 from fedrain.benchmark.statistics import differ, standard_errors
 from fedrain.benchmark.table import Table
@@ -134,7 +133,7 @@ def _cell(result: Result, series: Series) -> dict[str, Any]:
         "mean": _rounded([s.mean for s in samples]),
         "std": _rounded([s.std for s in samples]),
         "globe": {p: round(result.globe(p).mean, 3) for p in ("local", "global")},
-        "share": {p: _share(cell, result, p) for p in ("local", "global")},
+        "share": {p: round(result.share_of_limit(p), 4) for p in ("local", "global")},
         "loss": np.round(loss.mean(0)).tolist(),
         "loss_half": np.round(SPREAD * loss.std(0) / np.sqrt(len(loss))).tolist(),
         "core_minutes": round(60 * result.core_hours, 1),
@@ -150,12 +149,6 @@ def _cell(result: Result, series: Series) -> dict[str, Any]:
             "p": [float(f"{differ(ours, theirs):.2g}") for ours, theirs in pairs],
         }
     return content
-
-
-def _share(cell: Cell, result: Result, policy: str) -> float | None:
-    value = float(result.data.evaluation_return.sel(policy=policy).mean())
-    share = share_reached(cell.configuration().make_environment(), value)
-    return None if share is None else round(share, 4)
 
 
 def _episode(data: xr.Dataset, prefix: str) -> dict[str, Float[np.ndarray, "step lat"]]:

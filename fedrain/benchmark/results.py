@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fedrain.baselines import static
+from fedrain.baselines import share_reached, static
 from fedrain.benchmark.matrix import Cell, cells
 from fedrain.benchmark.statistics import Sample
 from fedrain.climate import BAND_NAMES, Skill
@@ -53,6 +53,17 @@ class Result:
     def learning(self) -> Float[np.ndarray, "seed episode"]:
         """Return of each episode, mean over the agents."""
         return self.data.returns.mean("agent").transpose("seed", "episode").values
+
+    def evaluation_return(self, policy: str) -> float:
+        """Return without exploration, mean over agents and seeds."""
+        return float(self.data.evaluation_return.sel(policy=policy).mean())
+
+    def share_of_limit(self, policy: str) -> float:
+        """How far that return is from the static model (0) to optimal control (1)."""
+        environment = self.cell.configuration().make_environment()
+        share = share_reached(environment, self.evaluation_return(policy))
+        assert share is not None  # the limits of the matrix come with the package
+        return share
 
     @property
     def core_hours(self) -> float:

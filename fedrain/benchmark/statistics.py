@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+LEVEL = 0.05  # below which a p-value decides
+
 
 class Sample(NamedTuple):
     """Mean and population standard deviation over the seeds, as the paper gives them."""

@@ -12,6 +12,7 @@ import numpy as np
 from fedrain.agents import Losses
 from fedrain.agents.networks import Network
 from fedrain.envs import Environment
+from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.cores import Cores, open_cores
 from fedrain.experiment.evaluation import evaluate
@@ -57,6 +58,16 @@ class Trainer:
     def restore(self, episode: int, trainings: list[Training], history: History) -> None:
         """Go on from a checkpoint."""
         self.episode, self.trainings, self.history = episode, trainings, history
+
+    @property
+    def rows_filled(self) -> int:
+        """Steps that are in the memories."""
+        return self.episode * self.environment.episode_length
+
+    def save(self, checkpoints: Checkpoints, **more: np.ndarray) -> None:
+        """Write a checkpoint, with more that is to be kept in the history."""
+        history = {**self.history, **more}
+        checkpoints.save(self.episode, self.rows_filled, self.trainings, history)
 
     def begin(self) -> None:
         """Take the cores, before the first episode."""

@@ -70,9 +70,7 @@ class Session:
         writer.add_scalar("steps_per_second", rate, step)
 
     def _save(self) -> None:
-        trainer = self.trainer
-        filled = trainer.episode * trainer.environment.episode_length
-        self.checkpoints.save(trainer.episode, filled, trainer.trainings, trainer.history)
+        self.trainer.save(self.checkpoints)
 
 
 def train(

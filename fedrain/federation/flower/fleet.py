@@ -50,8 +50,7 @@ class Fleet:
             ]
         for _ in range(self._episodes):
             trainer.play(synchronise=False)
-        filled = trainer.episode * trainer.environment.episode_length
-        self._checkpoints.save(trainer.episode, filled, trainer.trainings, trainer.history)
+        trainer.save(self._checkpoints)
 
     def close(self) -> None:
         """Remove the checkpoints of a federation that has finished."""

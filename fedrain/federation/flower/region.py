@@ -81,12 +81,10 @@ class RegionHost:
                 trainer.number = episode
             trainer.play(synchronise=False)
         self.rounds_played.append(first)
-        history = {**trainer.history, "rounds": np.array(self.rounds_played)}
-        filled = trainer.episode * trainer.environment.episode_length
+        more = {"rounds": np.array(self.rounds_played)}
         if isinstance(trainer, CoupledTrainer):
-            history["steps"] = trainer.steps
-            filled = int(trainer.steps.max())
-        self._checkpoints.save(trainer.episode, filled, trainer.trainings, history)
+            more["steps"] = trainer.steps
+        trainer.save(self._checkpoints, **more)
 
     def payload(self, region: int) -> Payload:
         """What the region has to send."""
@@ -112,6 +110,11 @@ class CoupledTrainer(Trainer):
         self.number = 0  # of the federation's episode
         self.steps = np.zeros(len(configuration.seeds), int)  # taken; some may have been missed
         super().__init__(configuration, environment, (region,))
+
+    @property
+    def rows_filled(self) -> int:
+        """Steps that are in the memory of the seed that has missed the fewest."""
+        return int(self.steps.max())
 
     def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
         seed = self.configuration.seeds[index]
