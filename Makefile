@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-slow test-lowest lint types docs bench bench-training clean
+.PHONY: run test test-slow test-lowest lint types proto docs bench bench-training clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and pictures.
 run: $(VENV)/.installed
@@ -33,6 +33,13 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
 
+## The messages of the shared climate, from their description. An old compiler, so that the result
+## suits every version of protobuf that Flower admits.
+proto:
+	$(PYTHON) -m venv .venv-proto
+	.venv-proto/bin/python -m pip install --quiet 'grpcio-tools==1.62.3' 'setuptools<80'
+	.venv-proto/bin/python -m grpc_tools.protoc -I. --python_out=. fedrain/federation/flower/climate.proto
+
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W -q docs docs/_build/html
 
@@ -48,7 +55,7 @@ bench-training:
 	.venv-peers/bin/python benchmarks/agents_cost.py
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-peers docs/_build runs
+	rm -rf $(VENV) .venv-lowest .venv-peers .venv-proto docs/_build runs
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -12,14 +12,18 @@ from fedrain.errors import InputError
 PACKING = ("dtype", "scale_factor", "add_offset", "_FillValue")
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside the file, then put it in its place at once."""
+def write_whole(path: Path, write: Callable[[Path], object], durable: bool = True) -> None:
+    """Write beside the file, then put it in its place at once.
+
+    What need not outlive a loss of power is not durable, and much quicker written.
+    """
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(partial)
-        with partial.open("rb+") as file:
-            os.fsync(file.fileno())
+        if durable:
+            with partial.open("rb+") as file:
+                os.fsync(file.fileno())
         partial.replace(path)
     except Exception as error:
         partial.unlink(missing_ok=True)

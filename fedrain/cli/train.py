@@ -33,6 +33,9 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds (1)")
     parser.add_argument("--episodes", type=int, default=100, metavar="N", help="episodes (100)")
     parser.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
+    parser.add_argument(
+        "--experiment", metavar="FILE", help="configuration.json of a run, instead of all these"
+    )
     parser.add_argument("--out", metavar="DIR", help="folder of the run (runs/NAME)")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
 
@@ -40,7 +43,11 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
 def chosen_configuration(options: argparse.Namespace) -> "Configuration":
     """The experiment that the arguments name."""
     from fedrain.experiment import configure
+    from fedrain.experiment.configuration import from_dict
+    from fedrain.experiment.storage import read_json
 
+    if options.experiment is not None:
+        return from_dict(read_json(Path(options.experiment)))
     return configure(
         env=options.env,
         agents=options.agents,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrain.agents import Algorithm, load_algorithm
-from fedrain.agents.presets import make_algorithm, unknown
+from fedrain.agents.presets import ALGORITHMS, make_algorithm, unknown
 from fedrain.climate import Grid, target_profile
 from fedrain.envs import SETTINGS, Environment, make
 from fedrain.envs.environment import is_whole
@@ -62,6 +62,23 @@ class Configuration:
         }
         return Sharing(**values)
 
+    def check(self) -> None:
+        """Refuse what cannot be run."""
+        if self.env not in SETTINGS:
+            raise unknown("environment", self.env, list(SETTINGS))
+        if self.algo not in ALGORITHMS:
+            raise unknown("algorithm", self.algo, list(ALGORITHMS))
+        distinct = set(self.seeds)
+        if not distinct or len(distinct) < len(self.seeds) or not all(map(_is_seed, distinct)):
+            raise InputError("seeds are one or more different whole numbers from 0 to 4294967295")
+        for name, least in (("episodes", 1), ("sync_every", 0)):
+            if not is_whole(value := getattr(self, name)) or value < least:
+                raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
+        if self.make_environment().agents != self.agents:
+            raise InputError(f"{self.env} has one agent, not {self.agents}")
+        self.make_algorithm()
+        self.make_sharing().check(self.agents)
+
     def synchronises_after(self, episode: int) -> bool:
         """Whether the agents are averaged after this episode, counted from 0."""
         return self.sync_every > 0 and (episode + 1) % self.sync_every == 0
@@ -100,12 +117,6 @@ def configure(
     if agents is None:
         agents = 6 if SETTINGS[env].multi_agent else 1
     listed = tuple(range(seeds)) if is_whole(seeds) else tuple(seeds)  # type: ignore[arg-type]
-    if not listed or len(set(listed)) < len(listed) or not all(_is_seed(s) for s in listed):
-        raise InputError("seeds are one or more different whole numbers from 0 to 4294967295")
-    if not is_whole(episodes) or episodes < 1:
-        raise InputError(f"episodes must be a whole number from 1, not {episodes!r}")
-    if not is_whole(sync_every) or sync_every < 0:
-        raise InputError(f"sync_every must be a whole number from 0 (never), not {sync_every!r}")
     algorithm = load_algorithm(algo, preset)
     if environment.get("target") is not None:
         grid = Grid(environment.get("latitudes", 96))
@@ -122,9 +133,7 @@ def configure(
         environment=environment,
         sharing=asdict(sharing or Sharing()),
     )
-    if configuration.make_environment().agents != agents:
-        raise InputError(f"{env} has one agent, not {agents}")
-    configuration.make_sharing().check(agents)
+    configuration.check()
     return configuration
 
 
@@ -133,9 +142,11 @@ def from_dict(values: dict[str, Any]) -> Configuration:
     try:
         known = {f.name for f in fields(Configuration)}
         picked = {key: value for key, value in values.items() if key in known}
-        return Configuration(**{**picked, "seeds": tuple(values["seeds"])})
-    except (KeyError, TypeError):
+        configuration = Configuration(**{**picked, "seeds": tuple(values["seeds"])})
+        configuration.check()
+    except (KeyError, TypeError, AttributeError):
         raise InputError("this is not the configuration of an experiment") from None
+    return configuration
 
 
 def versions() -> dict[str, str]:

@@ -43,9 +43,9 @@ def count_cores() -> int:
 
 
 class Cores:
-    """The cores as one run uses them."""
+    """The cores as one run uses them; its seeds in turn, if they have to be."""
 
-    def __init__(self, agents: int) -> None:
+    def __init__(self, agents: int, in_turn: bool = False) -> None:
         devices = jax.local_devices()
         most = min(len(devices), agents // AGENTS_PER_CORE)
         #: Into how many parts the agents are divided.
@@ -55,7 +55,8 @@ class Cores:
             mesh = Mesh(np.array(devices[: self.shares]), ("agent",))
             self._sharding = NamedSharding(mesh, PartitionSpec("agent"))
         # Programs that run on several devices and wait for each other must not overlap.
-        self._workers = ThreadPoolExecutor(1 if self.shares > 1 else count_cores())
+        in_turn = in_turn or self.shares > 1
+        self._workers = ThreadPoolExecutor(1 if in_turn else count_cores())
 
     def place(self, training: Training) -> Training:
         """Put the agents of a seed where they will be trained."""

@@ -30,11 +30,13 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def write_arrays(path: Path, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
+def write_arrays(
+    path: Path, arrays: dict[str, np.ndarray], note: dict[str, Any], durable: bool = True
+) -> None:
     """Named arrays and a note about them, as safetensors."""
     metadata = {"note": json.dumps(note)}
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    write_whole(path, lambda partial: save_file(contiguous, partial, metadata=metadata))
+    write_whole(path, lambda partial: save_file(contiguous, partial, metadata=metadata), durable)
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -33,6 +33,8 @@ class Trainer:
     elsewhere.
     """
 
+    in_turn = False  # whether the seeds have to be played one after the other
+
     def __init__(
         self,
         configuration: Configuration,
@@ -72,7 +74,7 @@ class Trainer:
     def begin(self) -> None:
         """Take the cores, before the first episode."""
         self.broken = {i for i, training in enumerate(self.trainings) if is_broken(training)}
-        self.cores = Cores(len(self.regions))
+        self.cores = Cores(len(self.regions), self.in_turn)
         self.trainings = [self.cores.place(training) for training in self.trainings]
 
     def play(self, synchronise: bool) -> float:

@@ -42,7 +42,7 @@ class Homes:
 def federate(configuration, folder, climate=None):
     homes = Homes(configuration, folder / "homes", climate)
     federation = Federation(configuration, folder / "run", False, print)
-    serve(federation, LocalGrid(make_client_app(homes), configuration.agents))
+    serve(federation, LocalGrid(make_client_app(lambda *_: homes), configuration.agents))
     return load(folder / "run"), homes
 
 
@@ -159,7 +159,7 @@ def test_the_globe_does_not_stop_for_a_late_agent(environment, static):
     state, _ = environment.reset()
     for actions in (np.stack([given] * 3), np.stack([given, stood, given])):
         state = environment.step(state, actions.astype(np.float32)).state
-    seen, _ = climate._plays[FIRST].results[-1]
+    seen, _ = climate._plays[0].results[1]
     np.testing.assert_allclose(seen, environment.observe(state), atol=1e-4)
     with pytest.raises(MissedStepError):
         climate.step(1, FIRST, 1, given)  # too late
@@ -185,3 +185,89 @@ def test_an_agent_that_misses_an_episode_learns_on_in_the_next(tmp_path):
     assert homes.hosts[1].trainer.steps.tolist() == [54]
     assert homes.hosts[0].trainer.steps.tolist() == [60]
     assert {(e.number, region) for e, _, region in climate.late} == {(2, 1)}
+
+
+def all_agents(environment, act):
+    """Every agent in a thread of its own."""
+    threads = [threading.Thread(target=act, args=(r,)) for r in environment.regions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_climate_that_was_lost_comes_back_from_its_journal(tmp_path, environment):
+    """At whatever step it dies: agents ask again, and get what an undisturbed climate gives."""
+    rng = np.random.default_rng(1)
+    low, high = environment.action_bounds
+    actions = rng.uniform(low, high, (10, 3, len(low))).astype(np.float32)
+    calm = SharedClimate(environment, 60.0, print)
+    answers: dict[object, list] = {"calm": [], "lost": []}
+
+    def play(climates, name):
+        def act(region):
+            got = [climates(-1).begin(region, FIRST)]
+            for step in range(10):
+                answer = climates(step).step(region, FIRST, step, actions[step, region])
+                if step % 3 == 0:  # the answer was lost: asked again of the one that came back
+                    again = climates(step + 1).step(region, FIRST, step, actions[step, region])
+                    np.testing.assert_array_equal(again.observation, answer.observation)
+                    assert again.reward == answer.reward
+                got.append(answer.observation)
+            answers[name].append((region, np.stack(got)))
+
+        all_agents(environment, act)
+
+    play(lambda _: calm, "calm")
+    barrier = threading.Barrier(3)
+    lives: dict[int, SharedClimate] = {}
+
+    def reborn(step):
+        if barrier.wait() == 0:
+            lives[0] = SharedClimate(environment, 60.0, print, folder=tmp_path)
+        barrier.wait()
+        return lives[0]
+
+    play(reborn, "lost")
+    for (_, expected), (_, found) in zip(
+        sorted(answers["calm"], key=lambda a: a[0]),
+        sorted(answers["lost"], key=lambda a: a[0]),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_an_agent_that_is_gone_is_waited_for_no_more(environment):
+    """Not heard of in a whole episode: the next one does not wait, until it is back."""
+    climate = SharedClimate(environment, 0.2, print)
+    given = environment.static_action
+
+    def play(number, present):
+        begin = time.monotonic()
+        episode = Episode(number, 0)
+
+        def act(region):
+            if region not in present:
+                return
+            climate.begin(region, episode)
+            for step in range(10):
+                climate.step(region, episode, step, given)
+
+        all_agents(environment, act)
+        return time.monotonic() - begin
+
+    play(0, (0, 1, 2))
+    assert play(1, (0, 2)) > 0.2
+    assert play(2, (0, 2)) < 0.2
+    assert play(3, (0, 1, 2)) < 0.2
+    assert {(late.episode.number, late.region) for late in climate.late} == {(1, 1), (2, 1)}
+
+
+@pytest.mark.parametrize("change", [np.full(11, np.nan), np.zeros(3)])
+def test_parameters_that_do_not_fit_are_refused(environment, change):
+    climate = SharedClimate(environment, 1.0, print)
+    climate.begin(0, FIRST)
+    with pytest.raises(InputError, match="do not fit"):
+        climate.step(0, FIRST, 0, change)
+    with pytest.raises(InputError, match="no region 3"):
+        climate.begin(3, FIRST)

@@ -1,9 +1,9 @@
 """The client app: one region of a federation.
 
-It holds no state: a :class:`Host` does, in the same process (the engine ``local``) or in another
-one that stays while Flower starts a new client process for every message.
+It holds no state: a :class:`Host` does, which stays from message to message.
 """
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +11,7 @@ from flwr.app import Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
 from fedrain.errors import InputError
+from fedrain.experiment.configuration import Configuration
 from fedrain.federation.flower.payload import Payload
 from fedrain.federation.flower.records import (
     ARRAYS,
@@ -40,7 +41,12 @@ class Host(Protocol):
         """What the region has done."""
 
 
-def make_client_app(host: Host) -> ClientApp:
+#: Where the regions of an experiment live. The name of the run differs from federation to
+#: federation, also of one experiment.
+FindHost = Callable[[Configuration, str], Host]
+
+
+def make_client_app(find_host: FindHost) -> ClientApp:
     """The app of all regions that live at a host."""
     app = ClientApp()
 
@@ -56,6 +62,7 @@ def make_client_app(host: Host) -> ClientApp:
         region = region_of(context)
         config = message.content.config_records[CONFIG]
         configuration = read_configuration(config)
+        host = find_host(configuration, str(config["run"]))
         payload = None
         if config["adopt"]:
             sent = message.content.array_records[ARRAYS]

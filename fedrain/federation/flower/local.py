@@ -74,7 +74,7 @@ def run_local(federation: Federation, wrap: Callable[[ClientApp], Client] | None
     """Play a whole federation. ``wrap`` puts something between the grid and the client app."""
     configuration = federation.configuration
     fleet = Fleet(configuration, federation.out)
-    app = make_client_app(fleet)
+    app = make_client_app(lambda *_: fleet)
     serve(federation, LocalGrid(app if wrap is None else wrap(app), configuration.agents))
     fleet.close()
 

@@ -26,12 +26,13 @@ def from_arrays(record: ArrayRecord, like: Payload, sender: str) -> Payload:
 
 
 def round_config(
-    configuration: Configuration, first: int, episodes: int, adopt: bool
+    configuration: Configuration, run: str, first: int, episodes: int, adopt: bool
 ) -> ConfigRecord:
     """What a region is told beside the weights."""
     return ConfigRecord(
         {
             "configuration": json.dumps(configuration.as_dict()),
+            "run": run,
             "first-episode": first,
             "episodes": episodes,
             "adopt": adopt,

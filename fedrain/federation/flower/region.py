@@ -43,6 +43,7 @@ class RegionHost:
         region: int,
         folder: Path,
         climate: Climate | None = None,
+        run: str = "",
     ) -> None:
         environment = configuration.make_environment()
         if region not in environment.regions:
@@ -51,10 +52,11 @@ class RegionHost:
         if environment.shared_climate:
             if climate is None:
                 raise InputError("the agents of this environment share a climate: say where it is")
-            self.trainer: Trainer = CoupledTrainer(configuration, environment, region, climate)
+            trainer = CoupledTrainer(configuration, environment, region, climate, run)
+            self.trainer: Trainer = trainer
         else:
             self.trainer = Trainer(configuration, replace(environment, only_region=region))
-        name = f"{identity(configuration)}-{region}"
+        name = f"{identity(configuration)}-{run}-{region}"
         self._checkpoints = Checkpoints(folder / "checkpoint", name)
         if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
             self.trainer.restore(*found)
@@ -103,10 +105,17 @@ class RegionHost:
 class CoupledTrainer(Trainer):
     """One agent of a shared climate: what the others do comes with the climate."""
 
+    in_turn = True  # as at all other hosts, whatever their cores, or they would wait in vain
+
     def __init__(
-        self, configuration: Configuration, environment: Environment, region: int, climate: Climate
+        self,
+        configuration: Configuration,
+        environment: Environment,
+        region: int,
+        climate: Climate,
+        run: str,
     ) -> None:
-        self.region, self.climate = region, climate
+        self.region, self.climate, self.run = region, climate, run
         self.number = 0  # of the federation's episode
         self.steps = np.zeros(len(configuration.seeds), int)  # taken; some may have been missed
         super().__init__(configuration, environment, (region,))
@@ -118,7 +127,7 @@ class CoupledTrainer(Trainer):
 
     def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
         seed = self.configuration.seeds[index]
-        world = CoupledWorld(self.climate, self.region, Episode(self.number, seed))
+        world = CoupledWorld(self.climate, self.region, Episode(self.number, seed, self.run))
         world.spaces = spaces_of(self.environment)
         training, log, self.steps[index] = host_episode(
             world,

@@ -1,14 +1,16 @@
 """The server app: a federation from the first round, or the last checkpoint, to the results."""
 
+import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Context
 from flwr.serverapp import Grid, ServerApp
 
 from fedrain.errors import InputError
@@ -20,17 +22,13 @@ from fedrain.experiment.trainer import History, write_results
 from fedrain.experiment.training import identity, open_folder
 from fedrain.federation import actor_distance
 from fedrain.federation.flower.payload import Payload, take_payload
-from fedrain.federation.flower.records import (
-    region_of,
-    round_config,
-    to_arrays,
-)
+from fedrain.federation.flower.records import round_config, to_arrays
+from fedrain.federation.flower.roster import Roster
 from fedrain.federation.flower.strategy import make_strategy
 
 Say = Callable[[str], None]
 
 UNFEDERATED_ROUND = 5  # episodes between reports where nothing is averaged
-POLL_SECONDS = 0.5
 
 
 class Round(NamedTuple):
@@ -69,6 +67,8 @@ class Federation:
     ) -> None:
         self.configuration, self.out, self.say = configuration, out, say
         self.round_seconds, self.wait_seconds = round_seconds, wait_seconds
+        self.roster = Roster(configuration.agents, say)
+        self.run_name = secrets.token_hex(8)
         self.rounds = plan_rounds(configuration)
         self.strategy = make_strategy(strategy)
         open_folder(configuration, out, resume)
@@ -77,18 +77,23 @@ class Federation:
         self.local: dict[int, Payload] = dict.fromkeys(range(configuration.agents), self.like)
         self.history: History = _empty_history(configuration)
         self.finished = 0  # rounds
+        self.failure: Exception | None = None
         self._checkpoint = out / "federation" / "round.safetensors"
         if resume and self._checkpoint.exists():
             self._load()
 
     def run(self, grid: Grid) -> None:
         """Play all rounds that are left and write the results."""
-        nodes = find_regions(grid, self.configuration.agents, self.wait_seconds, self.say)
+        # One that goes on does so without those that have not come back.
+        self.roster.gather(grid, self.wait_seconds, all_of_them=not self.finished)
         configuration, strategy = self.configuration, self.strategy
         length = configuration.make_environment().episode_length
         agent_steps = length * len(configuration.seeds) * configuration.agents
         self.progress = Progress(configuration.episodes, agent_steps, self._episodes_done())
-        strategy.like, strategy.nodes, strategy.say = self.like, nodes, self.say
+        strategy.like, strategy.say = self.like, self.say
+        strategy.gather = partial(
+            self.roster.gather, wait_seconds=self.wait_seconds, all_of_them=False
+        )
         strategy.plan, strategy.done = self._plan, self._done
         self._begin = time.perf_counter()
         left = len(self.rounds) - self.finished
@@ -102,7 +107,7 @@ class Federation:
         return self.rounds[self.finished].first if self.finished < len(self.rounds) else 0
 
     def _plan(self, _: int) -> ConfigRecord:
-        return round_config(self.configuration, *self.rounds[self.finished])
+        return round_config(self.configuration, self.run_name, *self.rounds[self.finished])
 
     def _done(
         self,
@@ -137,7 +142,11 @@ class Federation:
         arrays |= {f"history/{n}": a for n, a in self.history.items()}
         for region, payload in self.local.items():
             arrays |= {f"local/{region}/{n}": a for n, a in flatten(payload).items()}
-        note = {"identity": identity(self.configuration), "finished": self.finished}
+        note = {
+            "identity": identity(self.configuration),
+            "run": self.run_name,
+            "finished": self.finished,
+        }
         write_arrays(self._checkpoint, arrays, note)
 
     def _load(self) -> None:
@@ -152,7 +161,7 @@ class Federation:
         self.arrays = to_arrays(unflatten(self.like, under("global/"), where))
         self.local = {r: unflatten(self.like, under(f"local/{r}/"), where) for r in self.local}
         self.history = under("history/")
-        self.finished = note["finished"]
+        self.finished, self.run_name = note["finished"], note["run"]
 
 
 def make_server_app(federation: Federation) -> ServerApp:
@@ -161,7 +170,11 @@ def make_server_app(federation: Federation) -> ServerApp:
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:  # noqa: ARG001
-        federation.run(grid)
+        try:
+            federation.run(grid)
+        except Exception as error:
+            federation.failure = error
+            raise
 
     return app
 
@@ -175,35 +188,6 @@ def first_payload(configuration: Configuration) -> Payload:
         for seed in configuration.seeds
     ]
     return take_payload(seeds, 0, configuration.make_sharing())
-
-
-def find_regions(grid: Grid, agents: int, wait_seconds: float, say: Say) -> dict[int, int]:
-    """Ask the nodes for their regions, until every region has one."""
-    found: dict[int, int] = {}
-    asked: set[int] = set()
-    begin = time.monotonic()
-    while len(found) < agents:
-        new = sorted(set(grid.get_node_ids()) - asked)
-        questions = [
-            Message(content=RecordDict(), message_type=MessageType.QUERY, dst_node_id=node)
-            for node in new
-        ]
-        for reply in grid.send_and_receive(questions, timeout=wait_seconds) if new else ():
-            node = reply.metadata.src_node_id
-            asked.add(node)
-            region = None if reply.has_error() else region_of(reply)
-            if region is None or not 0 <= region < agents:
-                say(f"node {node} has no region of this experiment: refused")
-            elif region in found:
-                say(f"node {node} claims region {region}, which node {found[region]} has: refused")
-            else:
-                found[region] = node
-        if len(found) < agents:
-            if time.monotonic() - begin > wait_seconds:
-                missing = ", ".join(str(r) for r in range(agents) if r not in found)
-                raise InputError(f"no node for region {missing} within {wait_seconds:g} s")
-            time.sleep(POLL_SECONDS)
-    return found
 
 
 def _empty_history(configuration: Configuration) -> History:

@@ -47,7 +47,8 @@ FAR = 100.0
 class Guard:
     """What every strategy here does before it aggregates: check, name, sort."""
 
-    nodes: dict[int, int]  # region → node
+    nodes: dict[int, int]  # region → node, of this round
+    gather: Callable[[Grid], dict[int, int]]  # those that are there
     like: Payload
     say: Say
     plan: Callable[[int], ConfigRecord]  # what a round is to do
@@ -58,9 +59,10 @@ class Guard:
         server_round: int,
         arrays: ArrayRecord,
         config: ConfigRecord,
-        grid: Grid,  # noqa: ARG002
+        grid: Grid,
     ) -> Iterable[Message]:
-        """A message to the node of every region."""
+        """A message to the node of every region that is there."""
+        self.nodes = self.gather(grid)
         self._sent = {name: array.numpy() for name, array in arrays.items()}
         # Flower's optimisers note what they step from; whom they would ask is for us to say.
         super().configure_train(server_round, arrays, config, _Nodes(self.nodes))  # type: ignore[misc]

@@ -1,0 +1,106 @@
+"""A node's side of a deployment: the agent of one region, resident, behind a SuperNode."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+
+from fedrain.errors import InputError
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.training import identity
+from fedrain.federation.flower.client import make_client_app
+from fedrain.federation.flower.climate import Say
+from fedrain.federation.flower.coupling import RemoteClimate
+from fedrain.federation.flower.credentials import Credentials
+from fedrain.federation.flower.executor import Runtime, serve_client_app
+from fedrain.federation.flower.local import Client
+from fedrain.federation.flower.programs import (
+    HERE,
+    Program,
+    free_port,
+    make_secret,
+    split_address,
+)
+from fedrain.federation.flower.region import RegionHost
+from fedrain.federation.flower.superlink import refuse_open_address
+
+RESTART_SECONDS = 5.0
+
+
+class Resident:
+    """The agent of a region, kept in memory from message to message, and on disk."""
+
+    def __init__(
+        self,
+        region: int,
+        folder: Path,
+        climate: str | None,
+        credentials: Credentials | None,
+        say: Say,
+    ) -> None:
+        self.region, self.folder, self.climate = region, folder, climate
+        self.credentials, self.say = credentials, say
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # What was compiled once is there when the node comes back.
+        jax.config.update("jax_compilation_cache_dir", str(folder.absolute() / "compiled"))
+        self._held: tuple[str, RegionHost] | None = None
+
+    def find(self, configuration: Configuration, run: str) -> RegionHost:
+        """The agent of an experiment; it is made, or found on disk, when it is first asked for."""
+        name = f"{identity(configuration)[:16]}-{run}"
+        if self._held is None or self._held[0] != name:
+            self._held = None  # free its memory first
+            self._held = (name, self._make(name, configuration, run))
+        return self._held[1]
+
+    def _make(self, name: str, configuration: Configuration, run: str) -> RegionHost:
+        if not name.replace("-", "").isalnum():
+            raise InputError("the name of the run is not one of ours")
+        self.say(f"region {self.region} of {configuration.name}")
+        climate = None
+        if self.climate is not None:
+            climate = RemoteClimate(self.climate, self.credentials, self.say)
+            climate.check(configuration.make_environment())
+        for other in self.folder.glob("run-*"):
+            if other.name != f"run-{name}":
+                shutil.rmtree(other, ignore_errors=True)
+        folder = self.folder / f"run-{name}"
+        return RegionHost(configuration, self.region, folder, climate, run)
+
+
+def run_node(
+    resident: Resident,
+    server: str,
+    wrap: Callable[[Client], Client] | None = None,
+) -> None:
+    """Take part in federations of a server, until interrupted.
+
+    A SuperNode that ends, because the server went away or did not let it in, is started again:
+    the agent stays. ``wrap`` puts something between the node and the client app.
+    """
+    credentials, folder, say = resident.credentials, resident.folder, resident.say
+    host, port = split_address(server)
+    if credentials is None:
+        refuse_open_address(host)
+        security = ["--insecure"]
+    else:
+        security = ["--root-certificates", str(credentials.authority)]
+        security += ["--auth-supernode-private-key", str(credentials.node_key)]
+    app: Client = make_client_app(resident.find)
+    app = app if wrap is None else wrap(app)
+    secret = make_secret(folder / "supernode.secret")
+    said = ""
+    while True:
+        own = free_port()
+        arguments = ["--superlink", f"{host}:{port}", *security, "--isolation", "process"]
+        arguments += ["--node-config", f"region={resident.region}", "--port", str(own)]
+        arguments += ["--superexec-auth-secret-file", str(folder / "supernode.secret")]
+        with Program("supernode", arguments, folder) as program:
+            runtime = Runtime(f"{HERE}:{own}", secret, None)
+            serve_client_app(runtime, app, lambda: program.runs)
+        if (why := program.last_words()) != said:
+            say(f"region {resident.region}: not connected ({why}); trying again")
+            said = why
+        time.sleep(RESTART_SECONDS)

@@ -1,0 +1,98 @@
+"""Flower's SuperLink and SuperNode, started on this machine and stopped with us."""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from fedrain.errors import InputError
+from fedrain.federation.flower import leash
+from fedrain.files import write_whole
+
+#: Flower calls nobody, installs nothing, and leaves the user's own Flower settings alone.
+SETTINGS = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+}
+STOP_SECONDS = 10.0
+HERE = "127.0.0.1"
+
+
+class Program:
+    """One of Flower's programs, with what it says in a file."""
+
+    def __init__(self, name: str, arguments: Sequence[str], folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name, self.log = name, folder / f"{name}.log"
+        command = [sys.executable, "-P", leash.__file__, name, *arguments]
+        environment = {**os.environ, **SETTINGS, "FLWR_HOME": str(folder.absolute() / "flower")}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,  # an interrupt at the terminal is for us to pass on
+            )
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still there."""
+        return self.process.poll() is None
+
+    def last_words(self) -> str:
+        """Why it ended, as far as it said."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        said = [line.split("\x1b[0m")[-1].strip(" :\t") for line in lines[-30:]]
+        errors = [line for line in said if line and "http" not in line]
+        return errors[-1] if errors else "it said nothing"
+
+    def stop(self) -> None:
+        """Let go, and see it end."""
+        assert self.process.stdin is not None
+        with suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self) -> "Program":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind((HERE, 0))
+        return int(listener.getsockname()[1])
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise InputError(f"{address!r} is not an address: write it as HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def make_secret(path: Path) -> bytes:
+    """A secret that this process shares with the program that it starts."""
+    secret = secrets.token_bytes(32)
+
+    def write(partial: Path) -> None:
+        partial.touch(mode=0o600)
+        partial.write_bytes(secret)
+
+    write_whole(path, write)
+    return secret

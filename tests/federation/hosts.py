@@ -1,0 +1,129 @@
+"""The hosts of a federation as processes of this machine, to be killed, stopped and started."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from fedrain.federation.flower.credentials import make_credentials
+from fedrain.federation.flower.programs import free_port
+
+ROOT = Path(__file__).parents[2]
+
+
+class Host:
+    """One command, with what it says in a file."""
+
+    def __init__(self, folder, name, command):
+        self.folder, self.name = folder, name
+        self.log = folder / f"{name}.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *command],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+
+    def said(self):
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def wait_for(self, text, seconds=300.0, times=1):
+        end = time.monotonic() + seconds
+        while self.said().count(text) < times:
+            assert time.monotonic() < end, f"{self.name} did not say {text!r}:\n{self.said()}"
+            time.sleep(0.1)
+
+    def kill(self):
+        """As the machine would: no time to say goodbye."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def finish(self, seconds=600.0):
+        code = self.process.wait(seconds)
+        assert code == 0, self.said()
+
+
+class Hosts:
+    """A server, nodes and a climate, each started as a user would start it."""
+
+    def __init__(self, folder, configuration, regions=None):
+        self.folder, self.configuration = folder, configuration
+        self.keys = folder / "keys"
+        make_credentials(self.keys, configuration.agents if regions is None else regions)
+        self.experiment = folder / "experiment.json"
+        self.experiment.write_text(json.dumps(configuration.as_dict()), encoding="utf-8")
+        self.out = folder / "run"
+        self.server_address = f"127.0.0.1:{free_port()}"
+        self.climate_address = f"127.0.0.1:{free_port()}"
+        self.shared = configuration.make_environment().shared_climate
+        self.all = []
+
+    def _start(self, name, command):
+        host = Host(self.folder, name, command)
+        self.all.append(host)
+        return host
+
+    def server(self, *more):
+        command = ["-m", "fedrain", "federate", "server", "--experiment", str(self.experiment)]
+        command += ["--listen", self.server_address, "--credentials", str(self.keys / "server")]
+        return self._start("server", [*command, "--out", str(self.out), *more])
+
+    def climate(self, *more):
+        command = ["-m", "fedrain", "federate", "climate", "--experiment", str(self.experiment)]
+        command += ["--listen", self.climate_address, "--folder", str(self.folder / "climate")]
+        return self._start(
+            "climate", [*command, "--credentials", str(self.keys / "climate"), *more]
+        )
+
+    def node_arguments(self, region, keys=None):
+        arguments = ["--region", str(region), "--server", self.server_address]
+        arguments += ["--folder", str(self.folder / f"node-{region}")]
+        arguments += [
+            "--credentials",
+            str(self.keys / f"region-{region}" if keys is None else keys),
+        ]
+        return arguments + (["--climate", self.climate_address] if self.shared else [])
+
+    def node(self, region, keys=None, name=None):
+        command = ["-m", "fedrain", "federate", "node", *self.node_arguments(region, keys)]
+        return self._start(name or f"region-{region}", command)
+
+    def odd_node(self, region, kind, keys=None):
+        """A node that does not behave: see ``odd.py``."""
+        command = ["-m", "tests.federation.odd", kind, *self.node_arguments(region, keys)]
+        return self._start(f"region-{region}-{kind}", command)
+
+    def left(self):
+        """Processes that belong to this federation, by their command lines."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = path.read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if str(self.folder) in line and int(path.parent.name) != os.getpid():
+                found.append(line)
+        return found
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for host in self.all:
+            if host.process.poll() is None:
+                host.process.send_signal(signal.SIGINT)
+        for host in self.all:
+            try:
+                host.process.wait(20)
+            except subprocess.TimeoutExpired:
+                host.kill()
+        end = time.monotonic() + 20
+        while self.left() and time.monotonic() < end:
+            time.sleep(0.2)
+        assert self.left() == []
