@@ -4,6 +4,7 @@ import argparse
 import logging
 import os
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ def add(commands: Any) -> None:
 
     server = roles.add_parser("server", help="serve a federation to nodes on other hosts")
     _add_federation(server)
-    server.add_argument("--listen", default="0.0.0.0:9000", metavar="HOST:PORT")
+    _add_listen(server, 9000)
     _add_security(server)
     server.set_defaults(command=_server)
 
@@ -46,7 +47,7 @@ def add(commands: Any) -> None:
     node.set_defaults(command=_node)
 
     climate = roles.add_parser("climate", help="run the climate that the agents of ebm-v3 share")
-    climate.add_argument("--listen", default="0.0.0.0:9001", metavar="HOST:PORT")
+    _add_listen(climate, 9001)
     climate.add_argument("--agents", type=int, default=6, help="number of agents (6)")
     climate.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
     climate.add_argument("--experiment", metavar="FILE", help="configuration.json, instead of both")
@@ -87,6 +88,17 @@ def _add_federation(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_listen(parser: argparse.ArgumentParser, port: int) -> None:
+    where = f"where to listen (0.0.0.0:{port}; 127.0.0.1:{port} if insecure)"
+    parser.add_argument("--listen", metavar="HOST:PORT", help=where)
+    parser.set_defaults(port=port)
+
+
+def _listen(options: argparse.Namespace) -> str:
+    host = "127.0.0.1" if options.insecure else "0.0.0.0"
+    return options.listen or f"{host}:{options.port}"
+
+
 def _add_security(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--credentials", metavar="DIR", help="certificate and keys of this host")
     parser.add_argument("--insecure", action="store_true", help="no TLS, on this machine only")
@@ -96,12 +108,14 @@ def _add_leash(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until-input-ends", action="store_true", help=argparse.SUPPRESS)
 
 
-def _prepare() -> None:
+def _prepare(*, simulation: bool = False) -> None:
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else it tells of every process
-    try:
-        import flwr  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtraError("flwr", "flower") from None
+    needed = {"flwr": "flower", **({"ray": "simulation"} if simulation else {})}
+    for package, extra in needed.items():
+        try:
+            import_module(package)
+        except ModuleNotFoundError:
+            raise MissingExtraError(package, extra) from None
     # Flower's own lines are for those who look for them; ours tell what matters.
     logging.getLogger("flwr").setLevel(logging.ERROR)
 
@@ -127,7 +141,7 @@ def _federation(options: argparse.Namespace, engine: str) -> "Federation":
 def _run(options: argparse.Namespace) -> None:
     if options.engine not in ENGINES:
         raise InputError(f"there is no engine {options.engine!r}: use {', '.join(ENGINES)}")
-    _prepare()
+    _prepare(simulation=options.engine == "simulation")
     federation = _federation(options, options.engine)
     if options.engine == "local":
         from fedrain.federation.flower.local import run_local
@@ -150,7 +164,7 @@ def _server(options: argparse.Namespace) -> None:
 
     credentials = read_credentials(options.credentials, options.insecure)
     federation = _federation(options, "deployment")
-    run_server(federation, options.listen, credentials)
+    run_server(federation, _listen(options), credentials)
     finish(federation.out)
 
 
@@ -179,8 +193,9 @@ def _climate(options: argparse.Namespace) -> None:
     from fedrain.federation.flower.superlink import refuse_open_address
 
     credentials = read_credentials(options.credentials, options.insecure)
+    address = _listen(options)
     if credentials is None:
-        refuse_open_address(split_address(options.listen)[0])
+        refuse_open_address(split_address(address)[0])
     if options.late not in ("last", "static"):
         raise InputError(f"a late agent gets its last parameters or static, not {options.late!r}")
     if options.experiment is not None:
@@ -192,8 +207,8 @@ def _climate(options: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     environment = configuration.make_environment()
     climate = SharedClimate(environment, options.patience, say, options.late == "static", folder)
-    server, _ = serve_climate(climate, options.listen, credentials)
-    say(f"the climate of {environment.agents} agents at {options.listen}")
+    server, _ = serve_climate(climate, address, credentials)
+    say(f"the climate of {environment.agents} agents at {address}")
     if options.until_input_ends:
         end_with_input()
     try:

@@ -8,8 +8,15 @@ import sys
 import time
 from pathlib import Path
 
+import jax
+import numpy as np
+
+from fedrain.experiment import configure, load
 from fedrain.federation.flower.credentials import make_credentials
+from fedrain.federation.flower.local import run_local
 from fedrain.federation.flower.programs import free_port
+from fedrain.federation.flower.server import Federation
+from tests.experiment.small import SMALL, small_preset
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +30,7 @@ class Host:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, *command],
-                stdin=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=folder,
@@ -127,3 +134,23 @@ class Hosts:
         while self.left() and time.monotonic() < end:
             time.sleep(0.2)
         assert self.left() == []
+
+
+def small(folder, **options):
+    chosen = {"env": "ebm-v2", "agents": 2, "sync_every": 3, "episodes": 9, **options}
+    return configure(preset=small_preset(folder), **chosen, **SMALL)
+
+
+def local(configuration, folder, wrap=None):
+    """What the engine ``local`` makes of it."""
+    run_local(Federation(configuration, folder / "local", False, lambda _: None), wrap)
+    return load(folder / "local")
+
+
+def assert_same(found, expected, regions=None):
+    """To float32 tolerance: a region alone is not computed in the same order as one of several."""
+    regions = list(range(found.configuration.agents)) if regions is None else regions
+    a, b = (run.returns.returns.sel(agent=regions) for run in (found, expected))
+    np.testing.assert_allclose(a, b, rtol=1e-4)
+    for one, other in zip(*(jax.tree.leaves(r.actors()) for r in (found, expected)), strict=True):
+        np.testing.assert_allclose(one[:, regions], other[:, regions], rtol=1e-2, atol=2e-4)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 
 import jax
 import numpy as np
@@ -12,6 +13,7 @@ from fedrain.cli import main
 from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train
 from fedrain.federation import Sharing
+from fedrain.federation.flower import fleet
 from fedrain.federation.flower.local import run_local
 from fedrain.federation.flower.server import Federation, Round, plan_rounds
 from fedrain.federation.flower.strategy import STRATEGIES
@@ -74,8 +76,9 @@ class StopError(Exception):
 
 
 @pytest.mark.parametrize("moment", ["before the reply", "after the reply"])
-def test_goes_on_after_the_server_died(tmp_path, preset, moment):
+def test_goes_on_after_the_server_died(tmp_path, preset, moment, monkeypatch):
     """Killed while the third round is played, or when its replies are there but not kept."""
+    monkeypatch.setattr(fleet, "CHECKPOINT_SECONDS", 0.0)
     configuration = small(preset)
     whole = federate(configuration, tmp_path / "whole")
     out = tmp_path / "broken"
@@ -108,9 +111,9 @@ def test_goes_on_after_the_server_died(tmp_path, preset, moment):
         run_local(federation, wrap)
     with pytest.raises(InputError, match="not finished"):
         load(out)
-    again = Federation(configuration, out, True, print)
-    assert again.finished == 2
-    run_local(again)
+    said = []
+    run_local(Federation(configuration, out, True, said.append))
+    assert said == ["going on after round 2 of 4"]
     same_weights(load(out), whole)
     xr.testing.assert_identical(load(out).returns.drop_vars(TIMES), whole.returns.drop_vars(TIMES))
     assert not (out / "checkpoint").exists()
@@ -183,3 +186,31 @@ def test_without_flower(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "flwr", None)
     assert main(["federate"]) == 2
     assert "pip install 'fedrain[flower]'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", ["ebm-v2", "ebm-v3"])
+def test_simulation_gives_what_local_gives(tmp_path, preset, env):
+    """On Flower's own engine, to float32 tolerance."""
+    pytest.importorskip("ray")
+    from fedrain.federation.flower.simulation import run_simulation
+
+    configuration = small(preset, env=env, agents=2, episodes=9)
+    expected = federate(configuration, tmp_path / "local")
+    federation = Federation(configuration, tmp_path / "simulation", False, print)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ray's
+        run_simulation(federation)
+    found = load(tmp_path / "simulation")
+    np.testing.assert_allclose(found.returns.returns, expected.returns.returns, rtol=1e-4)
+    for one, other in zip(*(jax.tree.leaves(r.actors()) for r in (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-2, atol=2e-4)
+    assert not (tmp_path / "simulation" / "federation" / "homes").exists()
+
+
+def test_without_ray(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    command = ["federate", "--engine", "simulation", "--episodes", "1"]
+    assert main([*command, "--out", str(tmp_path / "run")]) == 2
+    assert "pip install 'fedrain[simulation]'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 from flwr.app import Context, Message
@@ -29,7 +30,6 @@ from flwr.supercore.interceptors import (
     RuntimeVersionHttpInterceptor,
     SuperExecAuthHttpInterceptor,
 )
-from flwr.supercore.protobuf.client import ProtobufClientInterceptor
 from flwr.supercore.retry import RetryInvoker, constant
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
@@ -47,7 +47,7 @@ class Runtime:
     secret: bytes
     authority: bytes | None  # certificate; None: without TLS, on this machine only
 
-    def client(self, interceptor: ProtobufClientInterceptor) -> RuntimeHttpClient:
+    def client(self, interceptor: Any) -> RuntimeHttpClient:
         """A connection."""
         return RuntimeHttpClient.from_server_address(
             server_address=self.address,

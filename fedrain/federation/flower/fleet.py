@@ -5,41 +5,55 @@ for all, as one compiled program, so that a federation within a process costs wh
 does and gives the same bits.
 """
 
+import json
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.trainer import Trainer
-from fedrain.experiment.training import identity
+from fedrain.experiment.training import CHECKPOINT_SECONDS, identity
 from fedrain.federation.flower.payload import Payload, adopt, take_payload
+from fedrain.federation.flower.server import Kept
+
+SERVER = "server/"  # before the names of what the server keeps
 
 
 class Fleet:
-    """The agents of every region and seed, round by round."""
+    """The agents of every region and seed, round by round.
+
+    It keeps what the server has to keep along with its own, as one: neither is ever ahead.
+    """
 
     def __init__(self, configuration: Configuration, out: Path) -> None:
         self.configuration = configuration
         self.trainer = Trainer(configuration, configuration.make_environment())
         self._checkpoints = Checkpoints(out / "checkpoint", identity(configuration))
+        self._saved = time.monotonic()
+        self._server: Kept | None = None
         if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
             self.trainer.restore(*found)
+            history = self.trainer.history
+            names = [name for name in history if name.startswith(SERVER)]
+            arrays = {name.removeprefix(SERVER): history.pop(name) for name in names}
+            self._server = arrays, json.loads(arrays.pop("note").tobytes())
         self.trainer.begin()
         self._received: dict[int, Payload | None] = {}
-        self._first = self._episodes = 0
+        self._episodes = 0
         self._barrier = threading.Barrier(configuration.agents, action=self._play)
 
     def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
         """Play a round along with all other regions, from what was sent, if anything was."""
+        assert first == self.trainer.episode
         self._received[region] = payload
-        self._first, self._episodes = first, episodes
+        self._episodes = episodes
         self._barrier.wait()
 
     def _play(self) -> None:
-        if self.trainer.episode >= self._first + self._episodes:
-            return  # played before; the server lost the replies
         sent = [self._received[region] for region in range(self.configuration.agents)]
         payloads = [payload for payload in sent if payload is not None]
         trainer = self.trainer
@@ -50,10 +64,21 @@ class Fleet:
             ]
         for _ in range(self._episodes):
             trainer.play(synchronise=False)
-        trainer.save(self._checkpoints)
 
-    def close(self) -> None:
-        """Remove the checkpoints of a federation that has finished."""
+    def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
+        """Keep everything, if it is time to."""
+        if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
+            text = np.frombuffer(json.dumps(note).encode(), np.uint8)
+            kept = {f"{SERVER}{name}": array for name, array in arrays.items()}
+            self.trainer.save(self._checkpoints, **kept, **{f"{SERVER}note": text})
+            self._saved = time.monotonic()
+
+    def load(self) -> Kept | None:
+        """What the server had kept."""
+        return self._server
+
+    def remove(self) -> None:
+        """The checkpoints of a federation that has finished."""
         self._checkpoints.remove()
 
     def payload(self, region: int) -> Payload:

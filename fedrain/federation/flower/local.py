@@ -74,9 +74,9 @@ def run_local(federation: Federation, wrap: Callable[[ClientApp], Client] | None
     """Play a whole federation. ``wrap`` puts something between the grid and the client app."""
     configuration = federation.configuration
     fleet = Fleet(configuration, federation.out)
+    federation.store = fleet
     app = make_client_app(lambda *_: fleet)
     serve(federation, LocalGrid(app if wrap is None else wrap(app), configuration.agents))
-    fleet.close()
 
 
 def serve(federation: Federation, grid: Grid) -> None:

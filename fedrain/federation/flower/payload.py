@@ -45,9 +45,13 @@ def adopt(training: Training, seed: int, payloads: Sequence[Payload], sharing: S
 def mean_payload(payloads: Sequence[Payload], weights: Sequence[float]) -> Payload:
     """The weighted mean, by the same function as in the fused loop."""
     share = None if len(set(weights)) == 1 else tuple(map(float, weights))
-    mean = jax.jit(jax.vmap(partial(mean_network, sharing=Sharing(weights=share))))
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *payloads)
     return {
-        name: jax.tree.map(lambda leaf: np.asarray(leaf[:, 0]), mean(network))
+        name: jax.tree.map(lambda leaf: np.asarray(leaf)[:, 0], _mean(network, share))
         for name, network in stacked.items()
     }
+
+
+@partial(jax.jit, static_argnums=1)
+def _mean(networks: Network, weights: tuple[float, ...] | None) -> Network:
+    return jax.vmap(partial(mean_network, sharing=Sharing(weights=weights)))(networks)

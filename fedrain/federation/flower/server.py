@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +52,43 @@ def plan_rounds(configuration: Configuration) -> list[Round]:
     ]
 
 
+#: What a federation keeps between rounds: named arrays, and a note about them.
+Kept = tuple[dict[str, np.ndarray], dict[str, Any]]
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Where a federation keeps what it needs in order to go on."""
+
+    def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
+        """After a round."""
+
+    def load(self) -> Kept | None:
+        """What was kept last, if anything was."""
+
+    def remove(self) -> None:
+        """When the federation has finished."""
+
+
+class RoundFile:
+    """A file, written after every round: regions elsewhere keep what is theirs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
+        """After a round."""
+        write_arrays(self.path, arrays, note)
+
+    def load(self) -> Kept | None:
+        """What was kept last, if anything was."""
+        return read_arrays(self.path) if self.path.exists() else None
+
+    def remove(self) -> None:
+        """When the federation has finished."""
+        self.path.unlink(missing_ok=True)
+
+
 class Federation:
     """One experiment over any grid of Flower's."""
 
@@ -78,12 +115,11 @@ class Federation:
         self.history: History = _empty_history(configuration)
         self.finished = 0  # rounds
         self.failure: Exception | None = None
-        self._checkpoint = out / "federation" / "round.safetensors"
-        if resume and self._checkpoint.exists():
-            self._load()
+        self.store: Store = RoundFile(out / "federation" / "round.safetensors")
 
     def run(self, grid: Grid) -> None:
         """Play all rounds that are left and write the results."""
+        self._load()
         # One that goes on does so without those that have not come back.
         self.roster.gather(grid, self.wait_seconds, all_of_them=not self.finished)
         configuration, strategy = self.configuration, self.strategy
@@ -101,7 +137,7 @@ class Federation:
         local = [self.local[region]["actor"] for region in range(configuration.agents)]
         actors = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves, axis=1)), *local)
         write_results(configuration, actors, self.history, self.out)
-        self._checkpoint.unlink(missing_ok=True)
+        self.store.remove()
 
     def _episodes_done(self) -> int:
         return self.rounds[self.finished].first if self.finished < len(self.rounds) else 0
@@ -135,7 +171,7 @@ class Federation:
     def _distance(self) -> np.ndarray:
         local = [payload["actor"] for _, payload in sorted(self.local.items())]
         stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *local)
-        return np.asarray(jax.vmap(actor_distance)(stacked))
+        return np.asarray(_distance(stacked))
 
     def _save(self) -> None:
         arrays = {f"global/{n}": a.numpy() for n, a in self.arrays.items()}
@@ -147,21 +183,24 @@ class Federation:
             "run": self.run_name,
             "finished": self.finished,
         }
-        write_arrays(self._checkpoint, arrays, note)
+        self.store.save(arrays, note)
 
     def _load(self) -> None:
-        arrays, note = read_arrays(self._checkpoint)
+        if (kept := self.store.load()) is None:
+            return
+        arrays, note = kept
         if note.get("identity") != identity(self.configuration):
-            raise InputError(f"{self._checkpoint}: the checkpoint is of another configuration")
+            raise InputError(f"{self.out}: the checkpoint is of another configuration")
 
         def under(prefix: str) -> dict[str, np.ndarray]:
             return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
-        where = str(self._checkpoint)
+        where = f"{self.out}: the checkpoint"
         self.arrays = to_arrays(unflatten(self.like, under("global/"), where))
         self.local = {r: unflatten(self.like, under(f"local/{r}/"), where) for r in self.local}
         self.history = under("history/")
         self.finished, self.run_name = note["finished"], note["run"]
+        self.say(f"going on after round {self.finished} of {len(self.rounds)}")
 
 
 def make_server_app(federation: Federation) -> ServerApp:
@@ -188,6 +227,9 @@ def first_payload(configuration: Configuration) -> Payload:
         for seed in configuration.seeds
     ]
     return take_payload(seeds, 0, configuration.make_sharing())
+
+
+_distance = jax.jit(jax.vmap(actor_distance))
 
 
 def _empty_history(configuration: Configuration) -> History:

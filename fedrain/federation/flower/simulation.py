@@ -15,7 +15,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from fedrain.errors import MissingExtraError
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.cores import count_cores
 from fedrain.federation.flower.client import make_client_app
@@ -33,10 +32,7 @@ def run_simulation(federation: Federation) -> None:
     """Play a whole federation."""
     # Read as Flower and Ray are imported, here and in the workers.
     os.environ.update(SETTINGS, RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
-    try:
-        import ray
-    except ModuleNotFoundError:
-        raise MissingExtraError("ray", "simulation") from None
+    import ray
     from flwr.simulation import run_simulation as simulate
 
     configuration = federation.configuration

@@ -4,8 +4,9 @@ Replies are sorted by region, because a sum of floating-point numbers depends on
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from flwr.app import (
     Array,
@@ -21,6 +22,7 @@ from flwr.serverapp import strategy as flower
 
 from fedrain.agents.presets import unknown
 from fedrain.errors import InputError
+from fedrain.experiment.storage import flatten
 from fedrain.federation.flower.payload import Payload, mean_payload
 from fedrain.federation.flower.records import (
     ARRAYS,
@@ -42,6 +44,14 @@ STRATEGIES = (
 )  # fmt: skip
 #: A step this many times longer than the others', or than the weights themselves, is refused.
 FAR = 100.0
+
+
+class Reply(NamedTuple):
+    """A reply that can be used."""
+
+    message: Message
+    payload: Payload
+    weight: float
 
 
 class Guard:
@@ -66,57 +76,64 @@ class Guard:
         self._sent = {name: array.numpy() for name, array in arrays.items()}
         # Flower's optimisers note what they step from; whom they would ask is for us to say.
         super().configure_train(server_round, arrays, config, _Nodes(self.nodes))  # type: ignore[misc]
-        record = RecordDict({ARRAYS: arrays, CONFIG: self.plan(server_round)})
-        return [
-            Message(content=record, message_type=MessageType.TRAIN, dst_node_id=node)
-            for _, node in sorted(self.nodes.items())
-        ]
+        plan = self.plan(server_round)
+        self._episodes = int(str(plan["episodes"]))
+        record = RecordDict({ARRAYS: arrays, CONFIG: plan})
+        self._messages = {
+            region: Message(content=record, message_type=MessageType.TRAIN, dst_node_id=node)
+            for region, node in sorted(self.nodes.items())
+        }
+        return list(self._messages.values())
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Aggregate what is sound."""
-        sound = sorted(self._check(list(replies)).items())
+        sound = dict(sorted(self._check(list(replies)).items()))
         # Some strategies take a reply apart as they read it.
         learnt = {
-            region: (
-                from_arrays(message.content.array_records[ARRAYS], self.like, f"region {region}"),
-                read_metrics(message.content),
-            )
-            for region, message in sound
+            region: (reply.payload, read_metrics(reply.message.content))
+            for region, reply in sound.items()
         }
         arrays, metrics = None, None
         if sound:
-            combined, metrics = self.combine(server_round, [message for _, message in sound])
+            combined, metrics = self.combine(server_round, list(sound.values()))
             arrays = None if combined is None else _single_precision(combined)
         self.done(learnt, arrays)
         return arrays, metrics
 
     def combine(
-        self, server_round: int, replies: Sequence[Message]
+        self, server_round: int, replies: Sequence[Reply]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Aggregate sound replies, in the order of the regions."""
-        return super().aggregate_train(server_round, replies)  # type: ignore[misc]
+        return super().aggregate_train(server_round, [reply.message for reply in replies])  # type: ignore[misc]
 
-    def _check(self, replies: list[Message]) -> dict[int, Message]:
+    def _check(self, replies: list[Message]) -> dict[int, Reply]:
+        # An answer that a node is lost comes from Flower itself, not from the node.
         regions = {node: region for region, node in self.nodes.items()}
-        sound: dict[int, Message] = {}
+        asked = {m.metadata.message_id: region for region, m in self._messages.items()}
+        sound: dict[int, Reply] = {}
+        silent = set(self.nodes)
         for message in replies:
             node = message.metadata.src_node_id
-            region = regions.get(node)
+            region = regions.get(node, asked.get(message.metadata.reply_to_message_id))
             if region is None:
                 self.say(f"node {node} has no region here: its reply is refused")
-            elif message.has_error():
+                continue
+            silent.discard(region)
+            if message.has_error():
                 self.say(f"region {region} failed: {message.error.reason}")
-            elif region_of(message) != region:
+            elif regions.get(node) != region or region_of(message) != region:
                 self.say(f"region {region}: its reply is of another region, and refused")
             elif region in sound:
                 self.say(f"region {region}: a second reply in one round is refused")
-            elif (problem := self._problem(message, region)) is not None:
-                self.say(f"region {region}: its update is refused: {problem}")
+            elif isinstance(reply := self._read(message), str):
+                self.say(f"region {region}: its update is refused: {reply}")
             else:
-                sound[region] = message
-        steps = {region: self._step(message) for region, message in sound.items()}
+                sound[region] = reply
+        for region in sorted(silent):
+            self.say(f"region {region} did not answer: the round goes on without it")
+        steps = {region: self._step(reply.payload) for region, reply in sound.items()}
         size = _size(self._sent)
         for region, step in steps.items():
             others = [s for other, s in steps.items() if other != region]
@@ -125,22 +142,26 @@ class Guard:
                 del sound[region]
         return sound
 
-    def _problem(self, message: Message, region: int) -> str | None:
+    def _read(self, message: Message) -> Reply | str:
+        """A reply, or what is wrong with it."""
         try:
             weight = message.content.metric_records[METRICS][WEIGHT]
-            from_arrays(message.content.array_records[ARRAYS], self.like, f"region {region}")
-        except (KeyError, ValueError, InputError) as error:
+            payload = from_arrays(message.content.array_records[ARRAYS], self.like, "the reply")
+            metrics = read_metrics(message.content)
+        except (KeyError, ValueError, TypeError, InputError) as error:
             return f"it does not fit ({error})"
-        arrays = message.content.array_records[ARRAYS].values()
-        if not all(np.isfinite(array.numpy()).all() for array in arrays):
+        leaves = jax.tree.leaves(payload)
+        if not all(np.isfinite(leaf).all() for leaf in leaves):
             return "a number in it is not finite"
+        expected = {(self._episodes,), (self._episodes, len(leaves[0]))}
+        if {values.shape for values in metrics.values()} != expected:
+            return "it tells of other episodes than those of the round"
         if not isinstance(weight, float) or not 0 <= weight < np.inf:
             return "it has no proper weight"
-        return None
+        return Reply(message, payload, weight)
 
-    def _step(self, message: Message) -> float:
-        arrays = message.content.array_records[ARRAYS]
-        return _size({n: array.numpy() - self._sent[n] for n, array in arrays.items()})
+    def _step(self, payload: Payload) -> float:
+        return _size({n: leaf - self._sent[n] for n, leaf in flatten(payload).items()})
 
 
 class _Nodes:
@@ -160,14 +181,11 @@ class RegionMean(Guard, flower.FedAvg):
     def combine(
         self,
         server_round: int,  # noqa: ARG002
-        replies: Sequence[Message],
+        replies: Sequence[Reply],
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """The weighted mean, region by region."""
-        payloads = [
-            from_arrays(m.content.array_records[ARRAYS], self.like, "a region") for m in replies
-        ]
-        weights = [float(m.content.metric_records[METRICS][WEIGHT]) for m in replies]  # type: ignore[arg-type]
-        return to_arrays(mean_payload(payloads, weights)), None
+        weights = [reply.weight for reply in replies]
+        return to_arrays(mean_payload([reply.payload for reply in replies], weights)), None
 
 
 def make_strategy(name: str) -> Any:
