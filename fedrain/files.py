@@ -2,7 +2,8 @@
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import xarray as xr
@@ -28,6 +29,30 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
     except Exception as error:
         partial.unlink(missing_ok=True)
         raise _explain(path, error) from None
+
+
+@contextmanager
+def claim(path: Path) -> Iterator[bool]:
+    """Hold a lock that the system lets go of when the process dies; whether it was free."""
+    import fcntl  # not everywhere
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Refuse a folder that another process is at work in."""
+    with claim(folder / ".lock") as free:
+        if not free:
+            raise InputError(f"{folder}: another process is at work there")
+        yield
 
 
 def _explain(path: Path, error: Exception) -> Exception:

@@ -5,11 +5,10 @@ it holds a lock that the system lets go of when the process dies, so that severa
 What remains of a finished cell is one small NetCDF file.
 """
 
-import fcntl
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from fedrain.benchmark.matrix import EPISODES, SEEDS, Cell
 from fedrain.envs import make
 from fedrain.experiment import Run, train
 from fedrain.experiment.storage import read_json
-from fedrain.files import write_dataset
+from fedrain.files import claim, write_dataset
 
 
 class Store:
@@ -36,17 +35,9 @@ class Store:
         """The file of a finished cell."""
         return self.results / f"{cell.name}.nc"
 
-    @contextmanager
-    def claim(self, cell: Cell) -> Iterator[bool]:
+    def claim(self, cell: Cell) -> AbstractContextManager[bool]:
         """Whether this process may work on a cell; no other may until it is done, or dead."""
-        self.work.mkdir(parents=True, exist_ok=True)
-        with (self.work / f"{cell.name}.lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            yield True
+        return claim(self.work / f"{cell.name}.lock")
 
     def is_running(self, cell: Cell) -> bool:
         """Whether a process works on a cell."""

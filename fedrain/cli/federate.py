@@ -161,10 +161,12 @@ def _run(options: argparse.Namespace) -> None:
 def _server(options: argparse.Namespace) -> None:
     _prepare()
     from fedrain.federation.flower.deployment import read_credentials, run_server
+    from fedrain.files import alone_in
 
     credentials = read_credentials(options.credentials, options.insecure)
     federation = _federation(options, "deployment")
-    run_server(federation, _listen(options), credentials)
+    with alone_in(federation.out / "federation"):
+        run_server(federation, _listen(options), credentials)
     finish(federation.out)
 
 
@@ -172,13 +174,15 @@ def _node(options: argparse.Namespace) -> None:
     _prepare()
     from fedrain.federation.flower.deployment import end_with_input, read_credentials
     from fedrain.federation.flower.node import Resident, run_node
+    from fedrain.files import alone_in
 
     credentials = read_credentials(options.credentials, options.insecure)
     folder = Path(options.folder or f"node-{options.region}")
     resident = Resident(options.region, folder, options.climate, credentials, say)
     if options.until_input_ends:
         end_with_input()
-    run_node(resident, options.server)
+    with alone_in(folder):
+        run_node(resident, options.server)
 
 
 def _climate(options: argparse.Namespace) -> None:
@@ -191,6 +195,7 @@ def _climate(options: argparse.Namespace) -> None:
     from fedrain.federation.flower.deployment import end_with_input, read_credentials
     from fedrain.federation.flower.programs import split_address
     from fedrain.federation.flower.superlink import refuse_open_address
+    from fedrain.files import alone_in
 
     credentials = read_credentials(options.credentials, options.insecure)
     address = _listen(options)
@@ -203,18 +208,18 @@ def _climate(options: argparse.Namespace) -> None:
     else:
         target = {} if options.target is None else {"target": options.target}
         configuration = configure(agents=options.agents, **target)
-    folder = Path(options.folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder, static = Path(options.folder), options.late == "static"
     environment = configuration.make_environment()
-    climate = SharedClimate(environment, options.patience, say, options.late == "static", folder)
-    server, _ = serve_climate(climate, address, credentials)
-    say(f"the climate of {environment.agents} agents at {address}")
     if options.until_input_ends:
         end_with_input()
-    try:
-        threading.Event().wait()
-    finally:
-        server.stop(grace=1.0)
+    with alone_in(folder):
+        climate = SharedClimate(environment, options.patience, say, static, folder)
+        server, _ = serve_climate(climate, address, credentials)
+        say(f"the climate of {environment.agents} agents at {address}")
+        try:
+            threading.Event().wait()
+        finally:
+            server.stop(grace=1.0)
 
 
 def _certificates(options: argparse.Namespace) -> None:

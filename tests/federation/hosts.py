@@ -88,18 +88,19 @@ class Hosts:
             "climate", [*command, "--credentials", str(self.keys / "climate"), *more]
         )
 
-    def node_arguments(self, region, keys=None):
+    def node_arguments(self, region, keys=None, folder=None):
         arguments = ["--region", str(region), "--server", self.server_address]
-        arguments += ["--folder", str(self.folder / f"node-{region}")]
+        arguments += ["--folder", str(self.folder / (folder or f"node-{region}"))]
         arguments += [
             "--credentials",
             str(self.keys / f"region-{region}" if keys is None else keys),
         ]
         return arguments + (["--climate", self.climate_address] if self.shared else [])
 
-    def node(self, region, keys=None, name=None):
-        command = ["-m", "fedrain", "federate", "node", *self.node_arguments(region, keys)]
-        return self._start(name or f"region-{region}", command)
+    def node(self, region, keys=None, folder=None):
+        arguments = self.node_arguments(region, keys, folder)
+        command = ["-m", "fedrain", "federate", "node", *arguments]
+        return self._start(folder or f"region-{region}", command)
 
     def odd_node(self, region, kind, keys=None):
         """A node that does not behave: see ``odd.py``."""

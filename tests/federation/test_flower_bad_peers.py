@@ -3,6 +3,7 @@
 import asyncio
 
 import httpx
+import numpy as np
 import pytest
 
 from fedrain.experiment import load
@@ -20,9 +21,9 @@ def test_two_nodes_for_one_region(tmp_path):
         hosts.node(0)
         dying = hosts.odd_node(1, "slow")
         dying.wait_for("at work")
-        pretender = hosts.node(1, keys=hosts.keys / "region-2", name="pretender")
-        double = hosts.node(1, name="double")
-        server.wait_for("claims region 1, which its key is not for: refused")
+        pretender = hosts.node(1, keys=hosts.keys / "region-2", folder="pretender")
+        double = hosts.node(1, folder="double")
+        server.wait_for("has no region of this experiment: refused")
         double.wait_for("not connected")
         server.finish()
         assert "region 1 of" not in pretender.said()
@@ -49,6 +50,22 @@ def test_bad_updates_are_refused(tmp_path, kind, reason):
         assert all(reason in line for line in refused)
     expected = local(configuration, tmp_path, spoil(1, CHANGES[kind]))
     assert_same(load(hosts.out), expected, regions=[0, 2])
+
+
+@pytest.mark.slow
+def test_a_key_speaks_for_its_own_region_only(tmp_path):
+    """A node with the key of region 1 that acts as region 0: its replies are refused."""
+    configuration = small(tmp_path)
+    with Hosts(tmp_path, configuration) as hosts:
+        server = hosts.server()
+        hosts.node(0)
+        hosts.node(0, keys=hosts.keys / "region-1", folder="pretender")
+        server.finish()
+        refused = [s for s in server.said().splitlines() if s.startswith("region 1:")]
+        assert refused == ["region 1: its reply is of another region, and refused"] * 3
+    returns = load(hosts.out).returns.returns
+    assert np.isfinite(returns.sel(agent=0)).all()
+    assert np.isnan(returns.sel(agent=1)).all()
 
 
 @pytest.mark.slow
@@ -80,7 +97,7 @@ def test_strangers_are_not_let_in(tmp_path):
             ("host.pem", other.keys / "region-1"),
         ):
             (keys / name).write_bytes((source / name).read_bytes())
-        unregistered = hosts.node(1, keys=keys, name="unregistered")
+        unregistered = hosts.node(1, keys=keys, folder="unregistered")
         unregistered.wait_for("not connected")
         command = ["-m", "fedrain", "federate", "node", "--insecure", "--region", "1"]
         command += ["--server", hosts.server_address, "--folder", str(hosts.folder / "plain")]

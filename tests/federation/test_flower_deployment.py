@@ -83,7 +83,7 @@ def test_six_nodes(tmp_path, env):
 @pytest.mark.parametrize("env", ["ebm-v2", "ebm-v3"])
 def test_a_node_that_dies_in_mid_round(tmp_path, env):
     """The others finish the round; it comes back with its memory and takes part in the next."""
-    configuration = small(tmp_path, env=env, agents=2, episodes=120)
+    configuration = small(tmp_path, env=env, agents=2, episodes=60)
     with Hosts(tmp_path, configuration) as hosts:
         if hosts.shared:
             hosts.climate("--patience", "2")
@@ -110,7 +110,7 @@ def test_a_node_that_dies_in_mid_round(tmp_path, env):
     # Its memory and its own history are those of all rounds that it has played.
     played = kept["history/rounds"] // 3
     assert played[0] == 0
-    assert set(range(back, 40)) <= set(played.tolist())
+    assert set(range(back, 20)) <= set(played.tolist())
     assert len(kept["history/returns"]) == 3 * len(played)
 
 

@@ -15,14 +15,17 @@ ANSWER_SECONDS = 60.0
 
 
 class Roster:
-    """The nodes of a federation. ``keys`` tells which region a registered node's key is for."""
+    """The nodes of a federation.
+
+    ``keys`` tells which region the key of a registered node is for; nodes without keys are asked.
+    """
 
     def __init__(
         self, agents: int, say: Say, keys: Callable[[], dict[int, int]] | None = None
     ) -> None:
         self.agents, self.say, self.keys = agents, say, keys
         self.nodes: dict[int, int] = {}  # region → node
-        self._claims: dict[int, int | None] = {}  # node → region, of all that were asked
+        self._claims: dict[int, int | None] = {}  # node → region, as the nodes say
         self._refused: set[tuple[int, str]] = set()
 
     def gather(self, grid: Grid, wait_seconds: float, all_of_them: bool) -> dict[int, int]:
@@ -40,9 +43,11 @@ class Roster:
 
     def refresh(self, grid: Grid) -> dict[int, int]:
         """The nodes that are there now, by region."""
-        keys = None if self.keys is None else self.keys()
         online = set(grid.get_node_ids())
-        self._ask(grid, sorted(online - self._claims.keys()))
+        if self.keys is not None:
+            self._claims.update(self.keys())
+        else:
+            self._ask(grid, sorted(online - self._claims.keys()))
         for gone in [region for region, node in self.nodes.items() if node not in online]:
             self.say(f"region {gone}: its node is not there")
             del self.nodes[gone]
@@ -50,8 +55,6 @@ class Roster:
             region = self._claims.get(node)
             if region is None or not 0 <= region < self.agents:
                 self._refuse(node, "has no region of this experiment")
-            elif keys is not None and keys.get(node) != region:
-                self._refuse(node, f"claims region {region}, which its key is not for")
             elif region in self.nodes:
                 self._refuse(node, f"claims region {region}, which node {self.nodes[region]} has")
             else:
