@@ -13,3 +13,10 @@ class MissingExtraError(InputError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed: pip install 'fedrain[{extra}]'")
+
+
+class FailureError(RuntimeError):
+    """What was asked for was right, and failed: one line that says why, and how to go on.
+
+    The command line prints the message and exits with status 1.
+    """

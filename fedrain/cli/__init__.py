@@ -13,7 +13,7 @@ from typing import NoReturn
 from fedrain import __version__
 from fedrain.cli import baseline, benchmark, evaluate, federate, stability, train
 from fedrain.cli.messages import say
-from fedrain.errors import InputError
+from fedrain.errors import FailureError, InputError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         say(f"fedrain: error: {error}")
         return 2
+    except FailureError as error:
+        say(f"fedrain: {error}")
+        return 1
     except KeyboardInterrupt:
         say("fedrain: interrupted")
         return 1

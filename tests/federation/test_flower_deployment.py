@@ -115,7 +115,8 @@ def test_a_node_that_dies_in_mid_round(tmp_path, env):
 
 
 @pytest.mark.slow
-def test_a_server_that_dies(tmp_path):
+@pytest.mark.parametrize("victim", ["server", "superlink"])
+def test_a_server_that_dies(tmp_path, victim):
     """It goes on from its last round, and ends as one that did not die."""
     configuration = small(tmp_path, episodes=15)
     with Hosts(tmp_path, configuration) as hosts:
@@ -123,7 +124,12 @@ def test_a_server_that_dies(tmp_path):
         for region in range(2):
             hosts.node(region)
         server.wait_for("episode 6/15")
-        server.kill()
+        if victim == "server":
+            server.kill()
+        else:
+            os.kill(program_of(hosts.out, "superlink"), signal.SIGKILL)
+            assert server.process.wait(60) == 1
+            assert server.said().splitlines()[-1].startswith("fedrain: the SuperLink is lost")
         server = hosts.server("--resume")
         server.finish()
         first = server.said().rindex("waiting for the nodes")
@@ -162,7 +168,7 @@ def test_a_node_that_cannot_be_reached_for_a_while(tmp_path):
         for region in range(2):
             hosts.node(region)
         server.wait_for("episode 3/15")
-        program = supernode_of(hosts.folder / "node-1")
+        program = program_of(hosts.folder / "node-1", "supernode")
         os.kill(program, signal.SIGSTOP)
         time.sleep(30.0)
         os.kill(program, signal.SIGCONT)
@@ -170,8 +176,13 @@ def test_a_node_that_cannot_be_reached_for_a_while(tmp_path):
     assert_same(load(hosts.out), local(configuration, tmp_path))
 
 
-def supernode_of(folder):
+def program_of(folder, name):
+    """Flower's program that works in a folder."""
     lines = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
-    found = [line.split()[0] for line in lines.splitlines() if f"{folder}/supernode" in line]
+    found = [
+        line.split()[0]
+        for line in lines.splitlines()
+        if f"leash.py {name}" in line and str(folder) in line
+    ]
     assert len(found) == 1
     return int(found[0])

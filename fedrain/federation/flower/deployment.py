@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from fedrain.errors import InputError
+from fedrain.errors import FailureError, InputError
 from fedrain.federation.flower.credentials import Credentials, make_credentials
 from fedrain.federation.flower.executor import run_server_app
 from fedrain.federation.flower.programs import HERE, STOP_SECONDS, free_port
@@ -32,11 +32,7 @@ def run_server(federation: Federation, address: str, credentials: Credentials | 
             run_server_app(link.runtime, make_server_app(federation), lambda: link.program.runs)
         except httpx.HTTPError as error:
             why = link.program.last_words() if not link.program.runs else str(error)
-            raise FederationError(f"the SuperLink is lost ({why}): --resume goes on") from None
-
-
-class FederationError(RuntimeError):
-    """A federation that failed, and can be gone on with."""
+            raise FailureError(f"the SuperLink is lost ({why}): --resume goes on") from None
 
 
 def run_whole(federation: Federation) -> None:
