@@ -19,6 +19,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from fedrain.agents.networks import Network
+from fedrain.agents.options import Options
 from fedrain.agents.replay import Batch
 from fedrain.climate.grid import frozen
 
@@ -28,11 +29,15 @@ OptimiserState = Any  # a pytree of optax
 
 @dataclass(frozen=True)
 class Spaces:
-    """What an agent sees and sets: sizes, and the bounds of its action."""
+    """What an agent sees and sets: sizes, and the bounds of its action.
+
+    ``latitudes`` are the centres of all regions in degrees, where agents have a region.
+    """
 
     observation_size: int
     low: tuple[float, ...]
     high: tuple[float, ...]
+    latitudes: tuple[float, ...] = ()
 
     @property
     def action_size(self) -> int:
@@ -83,7 +88,7 @@ class Losses(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm(ABC):
+class Algorithm(Options, ABC):
     """Hyperparameters that every algorithm has."""
 
     tau: float
@@ -92,6 +97,11 @@ class Algorithm(ABC):
     policy_frequency: int
     discount: float = 0.99
     warmup_steps: int = 1000  # uniform random actions before learning starts
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Widths of the hidden layers."""
+        return (self.width,) * self.depth
 
     @abstractmethod
     def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:

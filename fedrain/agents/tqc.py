@@ -49,9 +49,9 @@ class TQC(Algorithm):
 
     def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
         """The actor's last layer gives mean and log-std of the action before it is squashed."""
-        hidden = (self.width, self.width)
-        actor = init_network(actor_key, (spaces.observation_size, *hidden, 2 * spaces.action_size))
-        sizes = (spaces.observation_size + spaces.action_size, *hidden, self.quantiles)
+        sizes = (spaces.observation_size, *self.hidden, 2 * spaces.action_size)
+        actor = init_network(actor_key, sizes)
+        sizes = (spaces.observation_size + spaces.action_size, *self.hidden, self.quantiles)
         critic = init_stack(critic_key, sizes, self.critics)
         log_alpha = jnp.zeros(())
         return Agent(
@@ -69,7 +69,8 @@ class TQC(Algorithm):
         self, actor: Network, observation: Float[Array, "*batch obs"]
     ) -> tuple[Float[Array, "*batch action"], Float[Array, "*batch action"]]:
         """Mean and log-std before squashing; the log-std itself is squashed to its bounds."""
-        mean, raw = jnp.split(apply_network(actor, observation), 2, axis=-1)
+        outputs = apply_network(actor, observation, self.layer_norm)
+        mean, raw = jnp.split(outputs, 2, axis=-1)
         half = (LOG_STD_HIGH - LOG_STD_LOW) / 2
         return mean, LOG_STD_LOW + half * (jnp.tanh(raw) + 1)
 
@@ -118,7 +119,7 @@ class TQC(Algorithm):
         action: Float[Array, "batch action"],
     ) -> Float[Array, "critic batch quantile"]:
         """The quantiles of every critic."""
-        return apply_critics(critic, observation, action)
+        return apply_critics(critic, observation, action, self.layer_norm)
 
     @property
     def critic_rate(self) -> float:

@@ -14,6 +14,13 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("train", help="train one experiment")
     add_experiment(parser)
+    parser.add_argument(
+        "--sharing",
+        default="all",
+        metavar="NAME",
+        help="who is averaged: all (default), zones, neighbours, personal (all, but the last layer "
+        "stays), or shared: one policy for all agents",
+    )
     parser.set_defaults(command=_run)
 
 
@@ -49,6 +56,7 @@ def chosen_configuration(options: argparse.Namespace) -> "Configuration":
         preset=options.preset,
         seeds=options.seeds,
         episodes=options.episodes,
+        sharing=getattr(options, "sharing", "all"),
         **({} if options.target is None else {"target": options.target}),
     )
 

@@ -35,8 +35,16 @@ class Configuration:
 
     @property
     def scheme(self) -> str:
-        """The paper's name of the federation scheme."""
-        return f"fed{self.sync_every:02d}" if self.sync_every else "nofed"
+        """The paper's name of the federation scheme, and ours of what it does not have."""
+        sharing = self.make_sharing()
+        if sharing.one_policy:
+            return sharing.scheme
+        if not self.sync_every:
+            return "nofed"
+        parts = [f"fed{self.sync_every:02d}"]
+        if sharing.scheme != Sharing.scheme:
+            parts.append(sharing.scheme)
+        return "-".join(parts + ["personal"] * (sharing.layers is not None))
 
     @property
     def name(self) -> str:
@@ -79,7 +87,7 @@ def configure(
     preset: str | Path = "paper",
     seeds: int | tuple[int, ...] | list[int] = 1,
     episodes: int = 100,
-    sharing: Sharing | None = None,
+    sharing: Sharing | str = "all",
     **environment: Any,
 ) -> Configuration:
     """Check and resolve an experiment. ``seeds`` is a number of them, or the seeds themselves.
@@ -92,7 +100,9 @@ def configure(
         preset: Name of a preset, or a TOML file.
         seeds: How many seeds, or which.
         episodes: How many episodes.
-        sharing: What is averaged; the actors by default.
+        sharing: What is averaged and with whom: the actors of ``all``, of ``zones`` or of
+            ``neighbours``; all but their last layer (``personal``); ``shared``, one policy for all
+            agents; or a :class:`fedrain.federation.Sharing`.
         environment: Options of :func:`fedrain.envs.make`.
     """
     if env not in SETTINGS:
@@ -120,11 +130,11 @@ def configure(
         seeds=listed,
         episodes=episodes,
         environment=environment,
-        sharing=asdict(sharing or Sharing()),
+        sharing=asdict(_sharing(sharing, algorithm.depth)),
     )
     if configuration.make_environment().agents != agents:
         raise InputError(f"{env} has one agent, not {agents}")
-    configuration.make_sharing().check(agents)
+    configuration.make_sharing().check(agents, algorithm.depth + 1)
     return configuration
 
 
@@ -145,6 +155,12 @@ def versions() -> dict[str, str]:
         "machine": platform.machine(),
         **{package: metadata.version(package) for package in PACKAGES},
     }
+
+
+def _sharing(named: Sharing | str, depth: int) -> Sharing:
+    if isinstance(named, Sharing):
+        return named
+    return Sharing(layers=tuple(range(depth))) if named == "personal" else Sharing(scheme=named)
 
 
 def _is_seed(value: object) -> bool:
