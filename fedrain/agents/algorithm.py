@@ -18,7 +18,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from fedrain.agents.networks import Network
+from fedrain.agents.networks import Network, Number
 from fedrain.agents.options import Options
 from fedrain.agents.replay import Batch
 from fedrain.climate.grid import frozen
@@ -31,13 +31,15 @@ OptimiserState = Any  # a pytree of optax
 class Spaces:
     """What an agent sees and sets: sizes, and the bounds of its action.
 
-    ``latitudes`` are the centres of all regions in degrees, where agents have a region.
+    ``latitudes`` are the centres of all regions in degrees, where agents have a region; ``common``
+    the places in an action that the agents of a shared climate set together.
     """
 
     observation_size: int
     low: tuple[float, ...]
     high: tuple[float, ...]
     latitudes: tuple[float, ...] = ()
+    common: tuple[int, ...] = ()
 
     @property
     def action_size(self) -> int:
@@ -129,7 +131,7 @@ class Algorithm(Options, ABC):
 
     @property
     @abstractmethod
-    def critic_rate(self) -> float:
+    def critic_rate(self) -> Number:
         """Learning rate of the critics."""
 
     @abstractmethod
@@ -218,7 +220,7 @@ def repeat(times: Int[Array, ""], function: Callable[[Any, T], T], value: T) -> 
 
 
 def adam_step(
-    rate: float, gradient: T, optimiser: OptimiserState, weights: T
+    rate: Number, gradient: T, optimiser: OptimiserState, weights: T
 ) -> tuple[T, OptimiserState]:
     """One step of Adam: new weights and new moments."""
     updates, optimiser = optax.adam(rate).update(gradient, optimiser)

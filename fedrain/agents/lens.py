@@ -4,7 +4,7 @@ Algorithms, memories and networks know the learner's side alone. An option that 
 array through untouched.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import jax.numpy as jnp
@@ -14,7 +14,6 @@ from jaxtyping import Array, Float
 from fedrain.agents.algorithm import Spaces
 from fedrain.agents.options import Options
 from fedrain.climate.grid import frozen
-from fedrain.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Lens:
         low, high = self.outside.low, self.outside.high
         if self.options.unit_actions:
             low, high = tuple(-1.0 for _ in low), tuple(1.0 for _ in high)
-        size = self.outside.observation_size + self.options.latitude
-        return Spaces(size, low, high, self.outside.latitudes)
+        size = self.outside.observation_size + self._latitude
+        return replace(self.outside, observation_size=size, low=low, high=high)
 
     def observation(
         self, observation: Float[Array, "agent obs"], regions: tuple[int, ...]
@@ -39,7 +38,7 @@ class Lens:
         """Temperatures, scaled, and where the agent of each region is."""
         if self.options.observation_scale != 1:
             observation = observation / self.options.observation_scale
-        if self.options.latitude:
+        if self._latitude:
             place = jnp.asarray(self._places[np.array(regions)], observation.dtype)
             observation = jnp.concatenate([observation, place], axis=-1)
         return observation
@@ -50,7 +49,7 @@ class Lens:
             return action
         return self.outside.centre + self.outside.half_range * action
 
-    def reward(self, reward: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def reward(self, reward: Float[Array, " agent"]) -> Float[Array, " agent"]:
         """What is learnt from, for the environment's reward, which is − mean square error."""
         if self.options.root_reward:
             reward = -jnp.sqrt(-reward)
@@ -58,11 +57,14 @@ class Lens:
             reward = reward * self.options.reward_scale
         return reward
 
+    @property
+    def _latitude(self) -> int:
+        """Numbers that tell an agent where it is; none where nobody knows."""
+        return self.options.latitude if self.outside.latitudes else 0
+
     @cached_property
     def _places(self) -> Float[np.ndarray, "region latitude"]:
-        if not self.outside.latitudes:
-            raise InputError("the agents of this environment have no latitude that they could know")
         x = np.array(self.outside.latitudes) / 90
-        waves = [wave(k * np.pi * x) for k in range(1, 1 + self.options.latitude // 2)
+        waves = [wave(k * np.pi * x) for k in range(1, 1 + self._latitude // 2)
                  for wave in (np.sin, np.cos)]  # fmt: skip
-        return frozen(np.stack([x, *waves], axis=-1)[:, : self.options.latitude])
+        return frozen(np.stack([x, *waves], axis=-1)[:, : self._latitude])

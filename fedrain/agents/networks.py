@@ -18,6 +18,8 @@ class Layer(NamedTuple):
 
 
 Network = tuple[Layer, ...]
+#: A hyperparameter, or where many are tried an argument of the compiled program.
+Number = float | Float[Array, ""]
 
 
 def init_network(key: Key[Array, ""], sizes: tuple[int, ...]) -> Network:
@@ -120,6 +122,6 @@ def _squash_derivative(
     return squash(x), 4 * decay / (1 + decay) ** 2 * dx
 
 
-def soft_update(target: Network, online: Network, tau: float) -> Network:
+def soft_update(target: Network, online: Network, tau: Number) -> Network:
     """θ' ← (1 − τ) θ' + τ θ."""
     return jax.tree.map(lambda t, o: t + tau * (o - t), target, online)

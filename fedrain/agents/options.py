@@ -21,11 +21,13 @@ class Options:
     # Values of order one suit networks that start near zero.
     reward_scale: float = 1.0  # times the learnt reward
     # Agents that share a network can only differ by what they see.
-    latitude: int = 0  # how many numbers tell an agent where it is: x = φ/90°, sin πx, cos πx, …
+    latitude: int = 0  # numbers that tell an agent where it is, if known: x = φ/90°, sin πx, …
     # Small observations need no deep network; large ones may.
     depth: int = 2  # hidden layers
     # Keeps the layers' inputs of order one however the weights grow.
     layer_norm: bool = False
+    # Alone, an agent moves what all set together by 1/n of its noise, which nobody can learn from.
+    common_noise: bool = False  # agents explore what they set together (D, a0, a2) together
     # Exploration is needed at first; at the end it only blurs what is learnt from.
     final_noise: float = 1.0  # share of the exploration that is left at the end of the run
     # Ever shorter steps let the weights settle, so that the last policy is no chance find.

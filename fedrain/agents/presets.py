@@ -42,7 +42,7 @@ def preset_text(name: str | Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def load_algorithm(algorithm: str, preset: str | Path = "paper") -> Algorithm:
+def load_algorithm(algorithm: str, preset: str | Path = "fedrain") -> Algorithm:
     """An algorithm with the hyperparameters of a preset."""
     if algorithm not in ALGORITHMS:
         raise unknown("algorithm", algorithm, list(ALGORITHMS))

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Key
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step
 from fedrain.agents.networks import (
     Network,
+    Number,
     apply_critics,
     apply_network,
     init_network,
@@ -96,7 +97,7 @@ class TD3(Algorithm):
         return spaces.clip(noisy)
 
     @property
-    def critic_rate(self) -> float:
+    def critic_rate(self) -> Number:
         """Learning rate of the critics."""
         return self.learning_rate
 

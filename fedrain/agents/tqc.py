@@ -20,6 +20,7 @@ from jaxtyping import Array, Float, Int, Key
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step, repeat
 from fedrain.agents.networks import (
     Network,
+    Number,
     apply_critics,
     apply_network,
     init_network,
@@ -122,7 +123,7 @@ class TQC(Algorithm):
         return apply_critics(critic, observation, action, self.layer_norm)
 
     @property
-    def critic_rate(self) -> float:
+    def critic_rate(self) -> Number:
         """Learning rate of the critics."""
         return self.critic_learning_rate
 

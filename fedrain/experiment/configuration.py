@@ -84,7 +84,7 @@ def configure(
     agents: int | None = None,
     sync_every: int = 5,
     algo: str = "ddpg",
-    preset: str | Path = "paper",
+    preset: str | Path = "fedrain",
     seeds: int | tuple[int, ...] | list[int] = 1,
     episodes: int = 100,
     sharing: Sharing | str = "all",

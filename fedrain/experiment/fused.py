@@ -45,12 +45,7 @@ class _Carry(NamedTuple):
     losses: Losses
 
 
-@partial(
-    jax.jit,
-    static_argnames=("environment", "algorithm", "sharing"),
-    donate_argnames="training",
-)
-def run_episode(
+def play_episode(
     environment: Environment,
     algorithm: Algorithm,
     sharing: Sharing,
@@ -85,6 +80,11 @@ def run_episode(
     agents = end.training.agents
     log = EpisodeLog(end.returns, end.losses, actor_distance(agents.actor))
     return end.training._replace(agents=average(agents, sharing, synchronise)), log
+
+
+run_episode = partial(
+    jax.jit, static_argnames=("environment", "algorithm", "sharing"), donate_argnames="training"
+)(play_episode)
 
 
 def gather_losses(gathered: Losses, losses: Losses, steps: int) -> Losses:

@@ -50,13 +50,15 @@ class World(Protocol):
 
 
 class Separate:
-    """One Gymnasium environment for each agent."""
+    """One Gymnasium environment for each agent; ``latitudes`` are theirs, if they may know them."""
 
-    def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]]) -> None:
+    def __init__(
+        self, environments: Sequence[gymnasium.Env[Any, Any]], latitudes: Sequence[float] = ()
+    ) -> None:
         self.environments = list(environments)
         self.agents = len(self.environments)
         first = self.environments[0]
-        self.spaces = _spaces(first.observation_space, first.action_space)
+        self.spaces = _spaces(first.observation_space, first.action_space, latitudes)
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
         """Start an episode in each."""
@@ -76,14 +78,18 @@ class Separate:
 
 
 class Shared:
-    """One PettingZoo environment for all agents."""
+    """One PettingZoo environment for all agents; ``latitudes`` as of :class:`Separate`."""
 
-    def __init__(self, environment: ParallelEnv[str, Any, Any]) -> None:
+    def __init__(
+        self, environment: ParallelEnv[str, Any, Any], latitudes: Sequence[float] = ()
+    ) -> None:
         self.environment = environment
         self.names = list(environment.possible_agents)
         self.agents = len(self.names)
         first = self.names[0]
-        self.spaces = _spaces(environment.observation_space(first), environment.action_space(first))
+        self.spaces = _spaces(
+            environment.observation_space(first), environment.action_space(first), latitudes
+        )
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
         """Start an episode."""
@@ -178,7 +184,9 @@ _average = jax.jit(average, static_argnums=1)
 
 
 def _spaces(
-    observation: gymnasium.spaces.Space[Any], action: gymnasium.spaces.Space[Any]
+    observation: gymnasium.spaces.Space[Any],
+    action: gymnasium.spaces.Space[Any],
+    latitudes: Sequence[float],
 ) -> Spaces:
     for name, space in (("observations", observation), ("actions", action)):
         if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
@@ -187,4 +195,5 @@ def _spaces(
     if not np.isfinite([action.low, action.high]).all():
         raise InputError("actions must have finite bounds")
     size = int(np.prod(observation.shape or (0,)))
-    return Spaces(size, tuple(map(float, action.low)), tuple(map(float, action.high)))
+    low, high, places = (tuple(map(float, v)) for v in (action.low, action.high, latitudes))
+    return Spaces(size, low, high, places)

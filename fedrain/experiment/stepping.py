@@ -24,6 +24,7 @@ from fedrain.envs import Environment
 HEALTHY = -1
 # In place of a step, in the keys of what comes before the first and after the last.
 INIT_CRITIC, INIT_ACTOR, EVALUATION = 2**32 - 1, 2**32 - 2, 2**32 - 3
+TOGETHER = 2**32 - 1  # in place of a region, in the key of what all agents draw together
 OPEN_INTERVAL = float(np.nextafter(np.float32(-1), np.float32(0)))
 
 
@@ -52,6 +53,7 @@ def spaces_of(environment: Environment) -> Spaces:
         tuple(low.tolist()),
         tuple(high.tolist()),
         tuple(centres.tolist()),
+        environment.common_actions,
     )
 
 
@@ -60,7 +62,7 @@ def agent_keys(
 ) -> Key[Array, " agent"]:
     """A key for the agent of every region at one step, whether the others are here or elsewhere."""
     key = jax.random.fold_in(jax.random.key(seed), step)
-    return jax.vmap(partial(jax.random.fold_in, key))(jnp.asarray(regions))
+    return jax.vmap(partial(jax.random.fold_in, key))(jnp.asarray(regions, jnp.uint32))
 
 
 def draw(
@@ -80,7 +82,12 @@ def draw(
             update,
         )
 
-    return jax.vmap(of_agent)(agent_keys(seed, step, regions))
+    draws = jax.vmap(of_agent)(agent_keys(seed, step, regions))
+    if not algorithm.common_noise or not spaces.common:
+        return draws
+    together = of_agent(agent_keys(seed, step, (TOGETHER,))[0]).action
+    is_common = np.isin(np.arange(spaces.action_size), spaces.common)
+    return draws._replace(action=jnp.where(is_common, together, draws.action))
 
 
 @partial(jax.jit, static_argnames=("algorithm", "spaces", "regions", "steps", "one_policy"))
