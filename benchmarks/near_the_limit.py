@@ -4,10 +4,13 @@ Results are kept in ``benchmarks/results`` as they come: a command that is start
 with what is missing, and then prints its table. Usage:
 
     python benchmarks/near_the_limit.py skill|columns|time|ablation|transfer [--seeds N]
+                                        [--only PATTERN]
 """
 
 import argparse
 from dataclasses import replace
+from fnmatch import filter as fnfilter
+from fnmatch import fnmatch
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +33,7 @@ SCHEMES = {"never": (0, "all"), "5": (5, "all"), "10": (10, "all"), "shared": (0
 PUBLISHED_RATE, PUBLISHED_CORES, STEPS = 18, 6 * 3, 20_000
 
 
-def skill(seeds: int) -> None:
+def skill(seeds: int, only: str) -> None:
     """The preset ``fedrain`` on seeds that it was not chosen on."""
     cells = [
         configure(env=env, algo=algo, seeds=seeds)
@@ -39,7 +42,7 @@ def skill(seeds: int) -> None:
     ]
     cells.append(configure(agents=96, sync_every=0, sharing="shared", seeds=seeds))
     rows = []
-    for cell in cells:
+    for cell in [cell for cell in cells if fnmatch(cell.name, only)]:
         found = kept("skill", cell.name, cell, lambda c: skill_of(trained(c)))
         bands, globe = np.array(found["bands"]), np.array(found["global"])
         spread = zip(bands.mean(0), bands.std(0), strict=True)
@@ -48,12 +51,13 @@ def skill(seeds: int) -> None:
     print(markdown(rows, ["", *BAND_NAMES, "global", "worst seed"]))
 
 
-def columns(seeds: int) -> None:
+def columns(seeds: int, only: str) -> None:
     """Skill and time against the number of agents, by what federation means."""
     for agents in AGENTS:
         for name, (sync_every, sharing) in SCHEMES.items():
             cell = configure(agents=agents, sync_every=sync_every, sharing=sharing, seeds=seeds)
-            kept("columns", f"a{agents}-{name}", cell, lambda c: skill_of(trained(c)))
+            if fnmatch(f"a{agents}-{name}", only):
+                kept("columns", f"a{agents}-{name}", cell, lambda c: skill_of(trained(c)))
     from columns_figure import columns_figure
 
     path = RESULTS.parent.parent / "docs" / "images" / "columns.png"
@@ -68,12 +72,12 @@ def published_global() -> float:
     return float(np.sqrt((np.diff(edges) / 2 * bands**2).sum()))
 
 
-def time_to_skill(seeds: int) -> None:
+def time_to_skill(seeds: int, only: str) -> None:
     """Seconds and core-seconds until v3 a6 first has the paper's skill, seed by seed."""
     goal = published_global()
     rows = [["published", f"{goal:.2f}", f"{STEPS}", f"{STEPS / PUBLISHED_RATE:.0f}",
              f"{STEPS / PUBLISHED_RATE * PUBLISHED_CORES:.0f}", "1"]]  # fmt: skip
-    for preset in ("paper", "fedrain"):
+    for preset in fnfilter(("paper", "fedrain"), only):
         found = []
         for seed in range(seeds):
             cell = configure(preset=preset, seeds=[seed])
@@ -102,7 +106,7 @@ def _until(cell: Configuration, goal: float) -> Result:
     return {**skill_of(trainer), "steps": trainer.rows_filled}
 
 
-def ablation(seeds: int) -> None:
+def ablation(seeds: int, only: str) -> None:
     """Each option off, the rest on."""
     whole = configure(seeds=seeds)
     off = Options().__dict__
@@ -119,6 +123,8 @@ def ablation(seeds: int) -> None:
         )
     rows = []
     for name, cell in cells.items():
+        if not fnmatch(name, only):
+            continue
         stem = name.replace(" ", "-").replace(",", "")
         found = kept("ablation", stem, cell, lambda c: skill_of(trained(c)))
         globe = np.array(found["global"])
@@ -126,12 +132,14 @@ def ablation(seeds: int) -> None:
     print(markdown(rows, ["v3 a6 fed05 DDPG", "global (K)"]))
 
 
-def transfer(seeds: int) -> None:
+def transfer(seeds: int, only: str) -> None:
     """The shared policy of 96 columns on other grids, as it is."""
     cell = configure(agents=96, sync_every=0, sharing="shared", seeds=seeds)
     found = kept("transfer", "a96", cell, _on_other_grids)
     rows = []
     for latitudes, skills in found["grids"].items():
+        if not fnmatch(latitudes, only):
+            continue
         fixed = static(make("ebm-v1", latitudes=int(latitudes))).skill
         globe = np.array(skills)
         rows.append([latitudes, f"{fixed.globe:.3f}",
@@ -169,9 +177,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="some experiments of it")
     options = parser.parse_args()
     study, seeds = STUDIES[options.study]
-    study(options.seeds or seeds)
+    study(options.seeds or seeds, options.only)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,9 @@ class Lens:
 
     def reward(self, reward: Float[Array, " agent"]) -> Float[Array, " agent"]:
         """What is learnt from, for the environment's reward, which is − mean square error."""
-        if self.options.root_reward:
+        if self.options.log_reward:
+            reward = -jnp.log1p(jnp.sqrt(-reward))
+        elif self.options.root_reward:
             reward = -jnp.sqrt(-reward)
         if self.options.reward_scale != 1:
             reward = reward * self.options.reward_scale

@@ -122,6 +122,11 @@ def _squash_derivative(
     return squash(x), 4 * decay / (1 + decay) ** 2 * dx
 
 
+def excess(x: Float[Array, "..."]) -> Float[Array, ""]:
+    """Mean square of how far numbers lie beyond ±3, where tanh is as good as flat."""
+    return jnp.mean(jax.nn.relu(jnp.abs(x) - 3) ** 2)
+
+
 def soft_update(target: Network, online: Network, tau: Number) -> Network:
     """θ' ← (1 − τ) θ' + τ θ."""
     return jax.tree.map(lambda t, o: t + tau * (o - t), target, online)

@@ -18,6 +18,8 @@ class Options:
     unit_actions: bool = False  # networks see and set actions in [−1, 1]
     # The square is ruled by the first steps from 50 °C, and flat where the error is small.
     root_reward: bool = False  # learn from −√(mean square error), not from its square
+    # The root still spans 50 K to 0.1 K: next to the first steps critics do not see the last.
+    log_reward: bool = False  # learn from −log(1 + √(mean square error) / 1 K)
     # Values of order one suit networks that start near zero.
     reward_scale: float = 1.0  # times the learnt reward
     # Agents that share a network can only differ by what they see.
@@ -26,6 +28,8 @@ class Options:
     depth: int = 2  # hidden layers
     # Keeps the layers' inputs of order one however the weights grow.
     layer_norm: bool = False
+    # An actor that has run far into the tanh, on the word of a new critic, finds no way back.
+    restraint: float = 0.0  # weight of the penalty on actor outputs that the tanh cuts off
     # Alone, an agent moves what all set together by 1/n of its noise, which nobody can learn from.
     common_noise: bool = False  # agents explore what they set together (D, a0, a2) together
     # Exploration is needed at first; at the end it only blurs what is learnt from.

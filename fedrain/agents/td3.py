@@ -20,6 +20,7 @@ from fedrain.agents.networks import (
     Number,
     apply_critics,
     apply_network,
+    excess,
     init_network,
     init_stack,
     soft_update,
@@ -120,7 +121,11 @@ class TD3(Algorithm):
     ) -> Float[Array, ""]:
         """− mean Q_1(s, π(s))."""
         action = self.act(actor, batch.observation, None, spaces)
-        return -self.values(critic, batch.observation, action)[0].mean()
+        loss = -self.values(critic, batch.observation, action)[0].mean()
+        if self.restraint:
+            outputs = apply_network(actor, batch.observation, self.layer_norm)
+            loss = loss + self.restraint * excess(outputs)
+        return loss
 
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces

@@ -23,6 +23,7 @@ from fedrain.agents.networks import (
     Number,
     apply_critics,
     apply_network,
+    excess,
     init_network,
     init_stack,
     soft_update,
@@ -160,7 +161,10 @@ class TQC(Algorithm):
         action, log_probability = self.sample(actor, batch.observation, noise, spaces)
         values = self.values(agent.critic, batch.observation, action).mean(axis=(0, 2))
         alpha = jnp.exp(agent.log_alpha)
-        return (alpha * log_probability - values).mean(), log_probability
+        loss = (alpha * log_probability - values).mean()
+        if self.restraint:
+            loss = loss + self.restraint * excess(self.distribution(actor, batch.observation)[0])
+        return loss, log_probability
 
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces

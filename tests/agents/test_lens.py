@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedrain.agents import Lens, Spaces, load_algorithm
-from fedrain.agents.networks import apply_network, init_network
+from fedrain.agents.networks import apply_network, excess, init_network
 from fedrain.agents.options import Options, without_off
 from fedrain.envs import make
 from fedrain.experiment.stepping import draw, spaces_of
@@ -47,6 +47,20 @@ def test_actions_are_the_bounds_at_their_ends():
 def test_rewards_are_roots():
     lens = Lens(Options(root_reward=True, reward_scale=0.5), SPACES)
     np.testing.assert_allclose(lens.reward(jnp.array([-4.0, -9.0, 0.0])), [-1.0, -1.5, 0.0])
+
+
+def test_rewards_are_logarithms():
+    """Zero where nothing is wrong, the root's slope there, and 1/e of it e − 1 K away."""
+    reward = Lens(Options(log_reward=True), SPACES).reward
+    error = jnp.array([0.0, np.e - 1])
+    np.testing.assert_allclose(reward(-(error**2)), [0.0, -1.0], atol=1e-6)
+    slope = jax.vmap(jax.grad(lambda e: reward(-(e**2)[None])[0]))(jnp.array([1e-3, np.e - 1]))
+    np.testing.assert_allclose(slope, [-1.0, -1 / np.e], rtol=2e-3)
+
+
+def test_restraint_begins_where_tanh_is_flat():
+    np.testing.assert_array_equal(excess(jnp.array([-3.0, 0.0, 3.0])), 0.0)
+    np.testing.assert_allclose(excess(jnp.array([5.0, -4.0])), (4 + 1) / 2)
 
 
 def test_agents_know_their_own_latitude():
