@@ -16,7 +16,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 #: Imports point to the left only. The baselines stand on the environments and need no agent.
 ROOMS = (
     "climate", "envs", "baselines", "agents", "federation", "experiment", "federation.flower",
-    "benchmark", "cli",
+    "tuning", "benchmark", "cli",
 )  # fmt: skip
 #: Foundations that every room may use, and which use no room.
 FOUNDATIONS = {"errors", "files", "registration", "__init__"}

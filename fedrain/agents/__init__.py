@@ -2,6 +2,7 @@
 
 from fedrain.agents.algorithm import Agent, Algorithm, Losses, Spaces
 from fedrain.agents.ddpg import DDPG
+from fedrain.agents.lens import Lens
 from fedrain.agents.presets import ALGORITHMS, load_algorithm, preset_names, preset_text
 from fedrain.agents.replay import Batch
 from fedrain.agents.td3 import TD3
@@ -15,6 +16,7 @@ __all__ = [
     "Agent",
     "Algorithm",
     "Batch",
+    "Lens",
     "Losses",
     "Spaces",
     "load_algorithm",

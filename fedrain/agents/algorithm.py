@@ -18,7 +18,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from fedrain.agents.networks import Network
+from fedrain.agents.networks import Network, Number
+from fedrain.agents.options import Options
 from fedrain.agents.replay import Batch
 from fedrain.climate.grid import frozen
 
@@ -28,11 +29,17 @@ OptimiserState = Any  # a pytree of optax
 
 @dataclass(frozen=True)
 class Spaces:
-    """What an agent sees and sets: sizes, and the bounds of its action."""
+    """What an agent sees and sets: sizes, and the bounds of its action.
+
+    ``latitudes`` are the centres of all regions in degrees, where agents have a region; ``common``
+    the places in an action that the agents of a shared climate set together.
+    """
 
     observation_size: int
     low: tuple[float, ...]
     high: tuple[float, ...]
+    latitudes: tuple[float, ...] = ()
+    common: tuple[int, ...] = ()
 
     @property
     def action_size(self) -> int:
@@ -72,6 +79,7 @@ class Agent(NamedTuple):
     critic_optimiser: OptimiserState
     log_alpha: Float[Array, "*stack"] | None = None
     alpha_optimiser: OptimiserState | None = None
+    anchor: Network | None = None  # the last average, for agents that are pulled towards it
 
 
 class Losses(NamedTuple):
@@ -83,7 +91,7 @@ class Losses(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm(ABC):
+class Algorithm(Options, ABC):
     """Hyperparameters that every algorithm has."""
 
     tau: float
@@ -92,6 +100,11 @@ class Algorithm(ABC):
     policy_frequency: int
     discount: float = 0.99
     warmup_steps: int = 1000  # uniform random actions before learning starts
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Widths of the hidden layers."""
+        return (self.width,) * self.depth
 
     @abstractmethod
     def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
@@ -119,7 +132,7 @@ class Algorithm(ABC):
 
     @property
     @abstractmethod
-    def critic_rate(self) -> float:
+    def critic_rate(self) -> Number:
         """Learning rate of the critics."""
 
     @abstractmethod
@@ -208,7 +221,7 @@ def repeat(times: Int[Array, ""], function: Callable[[Any, T], T], value: T) -> 
 
 
 def adam_step(
-    rate: float, gradient: T, optimiser: OptimiserState, weights: T
+    rate: Number, gradient: T, optimiser: OptimiserState, weights: T
 ) -> tuple[T, OptimiserState]:
     """One step of Adam: new weights and new moments."""
     updates, optimiser = optax.adam(rate).update(gradient, optimiser)

@@ -1,5 +1,6 @@
 """Multilayer perceptrons as pytrees: a tuple of layers, each a weight matrix and a bias."""
 
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ class Layer(NamedTuple):
 
 
 Network = tuple[Layer, ...]
+#: A hyperparameter, or where many are tried an argument of the compiled program.
+Number = float | Float[Array, ""]
 
 
 def init_network(key: Key[Array, ""], sizes: tuple[int, ...]) -> Network:
@@ -43,29 +46,40 @@ def init_stack(key: Key[Array, ""], sizes: tuple[int, ...], number: int) -> Netw
     return (Layer(first.weight.transpose(1, 0, 2), first.bias), *others)
 
 
-def apply_network(network: Network, x: Float[Array, "*batch in"]) -> Float[Array, "*batch out"]:
-    """ReLU between the layers, nothing after the last."""
+def apply_network(
+    network: Network, x: Float[Array, "*batch in"], layer_norm: bool = False
+) -> Float[Array, "*batch out"]:
+    """ReLU between the layers, normalised or not, and nothing after the last."""
     *hidden, last = network
     for layer in hidden:
-        x = jax.nn.relu(_affine(x, layer))
+        x = _activate(_affine(x, layer), layer_norm)
     return _affine(x, last)
 
 
-def apply_stack(network: Network, x: Float[Array, "batch in"]) -> Float[Array, "stack batch out"]:
+def apply_stack(
+    network: Network, x: Float[Array, "batch in"], layer_norm: bool = False
+) -> Float[Array, "stack batch out"]:
     """What every network of a stack makes of the same input."""
     first, *others = network
     side_by_side = Layer(first.weight.reshape(x.shape[-1], -1), first.bias.reshape(-1))
-    hidden = jax.nn.relu(_affine(x, side_by_side)).reshape(-1, *first.bias.shape)
-    return jax.vmap(apply_network)(tuple(others), hidden.transpose(1, 0, 2))
+    hidden = _activate(_affine(x, side_by_side).reshape(-1, *first.bias.shape), layer_norm)
+    apply = partial(apply_network, layer_norm=layer_norm)
+    return jax.vmap(apply)(tuple(others), hidden.transpose(1, 0, 2))
+
+
+def _activate(x: Float[Array, "*batch width"], layer_norm: bool) -> Float[Array, "*batch width"]:
+    """ReLU, of numbers with mean 0 and variance 1 if they are to be normalised (Ba et al. 2016)."""
+    return jax.nn.relu(jax.nn.standardize(x, epsilon=1e-5) if layer_norm else x)
 
 
 def apply_critics(
     critics: Network,
     observation: Float[Array, "batch obs"],
     action: Float[Array, "batch action"],
+    layer_norm: bool = False,
 ) -> Float[Array, "critic batch out"]:
     """What every critic of a stack makes of the pairs (s, a)."""
-    return apply_stack(critics, jnp.concatenate([observation, action], axis=-1))
+    return apply_stack(critics, jnp.concatenate([observation, action], axis=-1), layer_norm)
 
 
 @jax.custom_vjp
@@ -108,6 +122,11 @@ def _squash_derivative(
     return squash(x), 4 * decay / (1 + decay) ** 2 * dx
 
 
-def soft_update(target: Network, online: Network, tau: float) -> Network:
+def excess(x: Float[Array, "..."]) -> Float[Array, ""]:
+    """Mean square of how far numbers lie beyond ±3, where tanh is as good as flat."""
+    return jnp.mean(jax.nn.relu(jnp.abs(x) - 3) ** 2)
+
+
+def soft_update(target: Network, online: Network, tau: Number) -> Network:
     """θ' ← (1 − τ) θ' + τ θ."""
     return jax.tree.map(lambda t, o: t + tau * (o - t), target, online)

@@ -42,7 +42,7 @@ def preset_text(name: str | Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def load_algorithm(algorithm: str, preset: str | Path = "paper") -> Algorithm:
+def load_algorithm(algorithm: str, preset: str | Path = "fedrain") -> Algorithm:
     """An algorithm with the hyperparameters of a preset."""
     if algorithm not in ALGORITHMS:
         raise unknown("algorithm", algorithm, list(ALGORITHMS))
@@ -74,8 +74,11 @@ def make_algorithm(algorithm: str, values: Mapping[str, Any]) -> Algorithm:
 
 
 #: Hyperparameters that may be zero; all others are positive.
-_MAY_BE_ZERO = ("drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise")
-_AT_MOST_ONE = ("tau", "discount")
+_MAY_BE_ZERO = (
+    "drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise", "latitude",
+    "final_noise", "final_rate", "restraint", "proximal",
+)  # fmt: skip
+_AT_MOST_ONE = ("tau", "proximal", "discount", "final_noise", "final_rate")
 
 
 def _check(what: str, value: object, kind: str) -> None:

@@ -17,8 +17,10 @@ from jaxtyping import Array, Float, Key
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step
 from fedrain.agents.networks import (
     Network,
+    Number,
     apply_critics,
     apply_network,
+    excess,
     init_network,
     init_stack,
     soft_update,
@@ -42,9 +44,9 @@ class TD3(Algorithm):
 
     def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
         """Targets start as copies."""
-        hidden = (self.width, self.width)
-        actor = init_network(actor_key, (spaces.observation_size, *hidden, spaces.action_size))
-        sizes = (spaces.observation_size + spaces.action_size, *hidden, 1)
+        sizes = (spaces.observation_size, *self.hidden, spaces.action_size)
+        actor = init_network(actor_key, sizes)
+        sizes = (spaces.observation_size + spaces.action_size, *self.hidden, 1)
         critic = init_stack(critic_key, sizes, self.critics)
         adam = optax.adam(self.learning_rate)
         return Agent(actor, critic, actor, critic, adam.init(actor), adam.init(critic))
@@ -54,7 +56,7 @@ class TD3(Algorithm):
     ) -> Float[Array, "*batch action"]:
         """π(s): tanh, scaled to the bounds."""
         del noise
-        squashed = squash(apply_network(actor, observation))
+        squashed = squash(apply_network(actor, observation, self.layer_norm))
         return spaces.centre + spaces.half_range * squashed
 
     def explore(
@@ -75,7 +77,7 @@ class TD3(Algorithm):
         action: Float[Array, "batch action"],
     ) -> Float[Array, "critic batch"]:
         """Q_i(s, a) of every critic."""
-        return apply_critics(critic, observation, action)[..., 0]
+        return apply_critics(critic, observation, action, self.layer_norm)[..., 0]
 
     def target_action(
         self,
@@ -96,7 +98,7 @@ class TD3(Algorithm):
         return spaces.clip(noisy)
 
     @property
-    def critic_rate(self) -> float:
+    def critic_rate(self) -> Number:
         """Learning rate of the critics."""
         return self.learning_rate
 
@@ -119,7 +121,11 @@ class TD3(Algorithm):
     ) -> Float[Array, ""]:
         """− mean Q_1(s, π(s))."""
         action = self.act(actor, batch.observation, None, spaces)
-        return -self.values(critic, batch.observation, action)[0].mean()
+        loss = -self.values(critic, batch.observation, action)[0].mean()
+        if self.restraint:
+            outputs = apply_network(actor, batch.observation, self.layer_norm)
+            loss = loss + self.restraint * excess(outputs)
+        return loss
 
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces

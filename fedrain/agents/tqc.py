@@ -20,8 +20,10 @@ from jaxtyping import Array, Float, Int, Key
 from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step, repeat
 from fedrain.agents.networks import (
     Network,
+    Number,
     apply_critics,
     apply_network,
+    excess,
     init_network,
     init_stack,
     soft_update,
@@ -49,9 +51,9 @@ class TQC(Algorithm):
 
     def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
         """The actor's last layer gives mean and log-std of the action before it is squashed."""
-        hidden = (self.width, self.width)
-        actor = init_network(actor_key, (spaces.observation_size, *hidden, 2 * spaces.action_size))
-        sizes = (spaces.observation_size + spaces.action_size, *hidden, self.quantiles)
+        sizes = (spaces.observation_size, *self.hidden, 2 * spaces.action_size)
+        actor = init_network(actor_key, sizes)
+        sizes = (spaces.observation_size + spaces.action_size, *self.hidden, self.quantiles)
         critic = init_stack(critic_key, sizes, self.critics)
         log_alpha = jnp.zeros(())
         return Agent(
@@ -69,7 +71,8 @@ class TQC(Algorithm):
         self, actor: Network, observation: Float[Array, "*batch obs"]
     ) -> tuple[Float[Array, "*batch action"], Float[Array, "*batch action"]]:
         """Mean and log-std before squashing; the log-std itself is squashed to its bounds."""
-        mean, raw = jnp.split(apply_network(actor, observation), 2, axis=-1)
+        outputs = apply_network(actor, observation, self.layer_norm)
+        mean, raw = jnp.split(outputs, 2, axis=-1)
         half = (LOG_STD_HIGH - LOG_STD_LOW) / 2
         return mean, LOG_STD_LOW + half * (jnp.tanh(raw) + 1)
 
@@ -118,10 +121,10 @@ class TQC(Algorithm):
         action: Float[Array, "batch action"],
     ) -> Float[Array, "critic batch quantile"]:
         """The quantiles of every critic."""
-        return apply_critics(critic, observation, action)
+        return apply_critics(critic, observation, action, self.layer_norm)
 
     @property
-    def critic_rate(self) -> float:
+    def critic_rate(self) -> Number:
         """Learning rate of the critics."""
         return self.critic_learning_rate
 
@@ -158,7 +161,10 @@ class TQC(Algorithm):
         action, log_probability = self.sample(actor, batch.observation, noise, spaces)
         values = self.values(agent.critic, batch.observation, action).mean(axis=(0, 2))
         alpha = jnp.exp(agent.log_alpha)
-        return (alpha * log_probability - values).mean(), log_probability
+        loss = (alpha * log_probability - values).mean()
+        if self.restraint:
+            loss = loss + self.restraint * excess(self.distribution(actor, batch.observation)[0])
+        return loss, log_probability
 
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces

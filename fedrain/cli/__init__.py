@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from fedrain import __version__
-from fedrain.cli import baseline, benchmark, evaluate, federate, stability, train
+from fedrain.cli import baseline, benchmark, evaluate, federate, stability, train, tune
 from fedrain.cli.messages import say
 from fedrain.errors import FailureError, InputError
 
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     envs.add_argument("--json", action="store_true", help="one JSON object on standard output")
     envs.set_defaults(command=_envs)
 
-    for command in (train, federate, evaluate, baseline, benchmark, stability):
+    for command in (train, tune, federate, evaluate, baseline, benchmark, stability):
         command.add(commands)
     return parser
 

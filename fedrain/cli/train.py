@@ -14,11 +14,33 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("train", help="train one experiment")
     add_experiment(parser)
+    add_sharing(parser)
     parser.set_defaults(command=_run)
+
+
+def add_sharing(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that says what federation means."""
+    parser.add_argument(
+        "--sharing",
+        default="all",
+        metavar="NAME",
+        help="who is averaged: all (default), zones, neighbours, personal (all, but the last layer "
+        "stays), or shared: one policy for all agents",
+    )
 
 
 def add_experiment(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say which experiment, and where to."""
+    add_setting(parser)
+    parser.add_argument(
+        "--experiment", metavar="FILE", help="configuration.json of a run, instead of all these"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder of the run (runs/NAME)")
+    parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
+
+
+def add_setting(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say which experiment."""
     parser.add_argument("--env", default="ebm-v3", help="ebm-v1, ebm-v2 or ebm-v3 (default)")
     parser.add_argument("--agents", type=int, help="number of agents (6; ebm-v1: 1)")
     parser.add_argument(
@@ -29,15 +51,12 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
         help="episodes between averages (5); 0: never",
     )
     parser.add_argument("--algo", default="ddpg", help="ddpg (default), td3 or tqc")
-    parser.add_argument("--preset", default="paper", help="name of a preset, or a TOML file")
+    parser.add_argument(
+        "--preset", default="fedrain", help="name of a preset (fedrain), or a TOML file"
+    )
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds (1)")
     parser.add_argument("--episodes", type=int, default=100, metavar="N", help="episodes (100)")
     parser.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
-    parser.add_argument(
-        "--experiment", metavar="FILE", help="configuration.json of a run, instead of all these"
-    )
-    parser.add_argument("--out", metavar="DIR", help="folder of the run (runs/NAME)")
-    parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
 
 
 def chosen_configuration(options: argparse.Namespace) -> "Configuration":
@@ -46,7 +65,7 @@ def chosen_configuration(options: argparse.Namespace) -> "Configuration":
     from fedrain.experiment.configuration import from_dict
     from fedrain.experiment.storage import read_json
 
-    if options.experiment is not None:
+    if getattr(options, "experiment", None) is not None:
         return from_dict(read_json(Path(options.experiment)))
     return configure(
         env=options.env,
@@ -56,6 +75,7 @@ def chosen_configuration(options: argparse.Namespace) -> "Configuration":
         preset=options.preset,
         seeds=options.seeds,
         episodes=options.episodes,
+        sharing=getattr(options, "sharing", "all"),
         **({} if options.target is None else {"target": options.target}),
     )
 

@@ -125,6 +125,13 @@ class Environment:
         return len(self.action_bounds[0])
 
     @cached_property
+    def common_actions(self) -> tuple[int, ...]:
+        """Where in an action stands what the agents of a shared climate set together."""
+        slices = self.model.table.action_slices(self.latitudes_set)
+        rows = [row for row in self.model.table if not row.per_latitude and self.shared_climate]
+        return tuple(slices[row.symbol].start for row in rows)
+
+    @cached_property
     def static_action(self) -> Float[np.ndarray, " action"]:
         """The action of one agent that sets the static values."""
         return frozen(self.model.table.static_action(self.latitudes_set))

@@ -35,8 +35,16 @@ class Configuration:
 
     @property
     def scheme(self) -> str:
-        """The paper's name of the federation scheme."""
-        return f"fed{self.sync_every:02d}" if self.sync_every else "nofed"
+        """The paper's name of the federation scheme, and ours of what it does not have."""
+        sharing = self.make_sharing()
+        if sharing.one_policy:
+            return sharing.scheme
+        if not self.sync_every:
+            return "nofed"
+        parts = [f"fed{self.sync_every:02d}"]
+        if sharing.scheme != Sharing.scheme:
+            parts.append(sharing.scheme)
+        return "-".join(parts + ["personal"] * (sharing.layers is not None))
 
     @property
     def name(self) -> str:
@@ -76,8 +84,7 @@ class Configuration:
                 raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
         if self.make_environment().agents != self.agents:
             raise InputError(f"{self.env} has one agent, not {self.agents}")
-        self.make_algorithm()
-        self.make_sharing().check(self.agents)
+        self.make_sharing().check(self.agents, self.make_algorithm().depth + 1)
 
     def synchronises_after(self, episode: int) -> bool:
         """Whether the agents are averaged after this episode, counted from 0."""
@@ -93,10 +100,10 @@ def configure(
     agents: int | None = None,
     sync_every: int = 5,
     algo: str = "ddpg",
-    preset: str | Path = "paper",
+    preset: str | Path = "fedrain",
     seeds: int | tuple[int, ...] | list[int] = 1,
     episodes: int = 100,
-    sharing: Sharing | None = None,
+    sharing: Sharing | str = "all",
     **environment: Any,
 ) -> Configuration:
     """Check and resolve an experiment. ``seeds`` is a number of them, or the seeds themselves.
@@ -109,7 +116,9 @@ def configure(
         preset: Name of a preset, or a TOML file.
         seeds: How many seeds, or which.
         episodes: How many episodes.
-        sharing: What is averaged; the actors by default.
+        sharing: What is averaged and with whom: the actors of ``all``, of ``zones`` or of
+            ``neighbours``; all but their last layer (``personal``); ``shared``, one policy for all
+            agents; or a :class:`fedrain.federation.Sharing`.
         environment: Options of :func:`fedrain.envs.make`.
     """
     if env not in SETTINGS:
@@ -131,7 +140,7 @@ def configure(
         seeds=listed,
         episodes=episodes,
         environment=environment,
-        sharing=asdict(sharing or Sharing()),
+        sharing=asdict(_sharing(sharing, algorithm.depth)),
     )
     configuration.check()
     return configuration
@@ -156,6 +165,12 @@ def versions() -> dict[str, str]:
         "machine": platform.machine(),
         **{package: metadata.version(package) for package in PACKAGES},
     }
+
+
+def _sharing(named: Sharing | str, depth: int) -> Sharing:
+    if isinstance(named, Sharing):
+        return named
+    return Sharing(layers=tuple(range(depth))) if named == "personal" else Sharing(scheme=named)
 
 
 def _is_seed(value: object) -> bool:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from fedrain.agents import Algorithm, Spaces
+from fedrain.agents import Algorithm, Lens, Spaces
 from fedrain.agents.networks import Network
 from fedrain.climate import BAND_NAMES, Skill, band_skill
 from fedrain.envs import Environment, State
@@ -41,14 +41,13 @@ def evaluate(
 def _play(
     environment: Environment, algorithm: Algorithm, actors: Network, seeds: UInt32[Array, " seed"]
 ) -> tuple[Array, Array, dict[str, Array]]:
-    spaces = spaces_of(environment)
 
     def one(actor: Network, seed: Array) -> tuple[Array, Array, dict[str, Array]]:
         keys = agent_keys(seed, EVALUATION, environment.regions)
 
         def advance(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], Any]:
             state, observation = carry
-            action = policy_actions(algorithm, actor, observation, keys, index, spaces)
+            action = policy_actions(environment, algorithm, actor, observation, keys, index)
             state, observation, reward, _ = environment.step(state, action)
             parameters = environment.own_parameters(action)
             return (state, observation), (environment.profile(state), reward, parameters)
@@ -62,16 +61,19 @@ def _play(
 
 
 def policy_actions(
+    environment: Environment,
     algorithm: Algorithm,
     actor: Network,
     observation: Float[Array, "agent obs"],
     keys: Key[Array, " agent"],
     step: Int[Array, ""],
-    spaces: Spaces,
 ) -> Float[Array, "agent action"]:
     """What the learnt policies of all agents do at one step, without exploration."""
-    noise = jax.vmap(lambda key: evaluation_noise(key, step, spaces))(keys)
-    return jax.vmap(lambda a, o, n: algorithm.act(a, o, n, spaces))(actor, observation, noise)
+    lens = Lens(algorithm, spaces_of(environment))
+    noise = jax.vmap(lambda key: evaluation_noise(key, step, lens.spaces))(keys)
+    seen = lens.observation(observation, environment.regions)
+    act = jax.vmap(lambda a, o, n: algorithm.act(a, o, n, lens.spaces))
+    return lens.action(act(actor, seen, noise))
 
 
 def evaluation_noise(

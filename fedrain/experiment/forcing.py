@@ -21,7 +21,7 @@ from fedrain.envs import Environment, State
 from fedrain.errors import InputError
 from fedrain.experiment.evaluation import policy_actions
 from fedrain.experiment.run import Run
-from fedrain.experiment.stepping import EVALUATION, agent_keys, spaces_of
+from fedrain.experiment.stepping import EVALUATION, agent_keys
 
 DOUBLED_CO2 = -3.7  # W m⁻² of outgoing longwave radiation
 WARMING = 3.0  # K
@@ -146,14 +146,13 @@ def _play(
     seeds: UInt32[Array, " seed"],
     offsets: Float[Array, " step"],
 ) -> Float[Array, "seed lat"]:
-    spaces = spaces_of(environment)
 
     def one(actor: Network, seed: Array) -> Float[Array, " lat"]:
         keys = agent_keys(seed, EVALUATION, environment.regions)
 
         def step(state: State, offset: Array) -> tuple[State, None]:
             observation = environment.observe(state)
-            action = policy_actions(algorithm, actor, observation, keys, state.time, spaces)
+            action = policy_actions(environment, algorithm, actor, observation, keys, state.time)
             return _advance(environment, state, action, offset), None
 
         return environment.profile(jax.lax.scan(step, environment.reset()[0], offsets)[0])

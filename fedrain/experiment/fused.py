@@ -12,9 +12,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from fedrain.agents import Algorithm, Batch, Losses
+from fedrain.agents import Algorithm, Batch, Lens, Losses
 from fedrain.envs import Environment, State
-from fedrain.experiment.stepping import Draws, Training, choose_actions, draw, learn, spaces_of
+from fedrain.experiment.stepping import (
+    Draws,
+    Training,
+    choose_actions,
+    draw,
+    latest_losses,
+    learn,
+    spaces_of,
+)
 from fedrain.federation import Sharing, actor_distance, average
 
 
@@ -32,17 +40,12 @@ class EpisodeLog(NamedTuple):
 class _Carry(NamedTuple):
     training: Training
     state: State
-    observation: Float[Array, "agent obs"]
+    seen: Float[Array, "agent obs"]  # by the learner
     returns: Float[Array, " agent"]
     losses: Losses
 
 
-@partial(
-    jax.jit,
-    static_argnames=("environment", "algorithm", "sharing"),
-    donate_argnames="training",
-)
-def run_episode(
+def play_episode(
     environment: Environment,
     algorithm: Algorithm,
     sharing: Sharing,
@@ -52,39 +55,38 @@ def run_episode(
     synchronise: Bool[Array, ""],
 ) -> tuple[Training, EpisodeLog]:
     """One episode of one seed; at its end the agents are averaged if they are to be."""
-    spaces = spaces_of(environment)
-    number = len(environment.regions)
+    lens = Lens(algorithm, spaces_of(environment))
+    spaces, regions = lens.spaces, environment.regions
+    number = len(regions)
     length = environment.episode_length
 
     def advance(carry: _Carry, now: tuple[Int[Array, ""], Draws]) -> tuple[_Carry, None]:
         step, draws = now
-        action = choose_actions(
-            algorithm, spaces, carry.training.agents, carry.observation, draws.action, step
-        )
-        state, observation, reward, _ = environment.step(carry.state, action)
-        transition = Batch(carry.observation, action, reward, observation)
+        action = choose_actions(algorithm, spaces, carry.training, carry.seen, draws.action, step)
+        state, observation, reward, _ = environment.step(carry.state, lens.action(action))
+        seen = lens.observation(observation, regions)
+        transition = Batch(carry.seen, action, lens.reward(reward), seen)
         training, losses = learn(algorithm, spaces, carry.training, transition, draws, step)
         gathered = gather_losses(carry.losses, losses, length)
-        return _Carry(training, state, observation, carry.returns + reward, gathered), None
+        return _Carry(training, state, seen, carry.returns + reward, gathered), None
 
     steps = episode * length + jnp.arange(length)
-    draws = jax.vmap(partial(draw, algorithm, spaces, environment.regions, seed))(steps)
+    draws = jax.vmap(partial(draw, algorithm, spaces, regions, seed))(steps)
     zeros = jnp.zeros(number)
-    begin = _Carry(training, *environment.reset(), zeros, Losses(zeros, zeros, zeros))
+    state, observation = environment.reset()
+    seen = lens.observation(observation, regions)
+    begin = _Carry(training, state, seen, zeros, Losses(zeros, zeros, zeros))
     end, _ = jax.lax.scan(advance, begin, (steps, draws))
     agents = end.training.agents
     log = EpisodeLog(end.returns, end.losses, actor_distance(agents.actor))
     return end.training._replace(agents=average(agents, sharing, synchronise)), log
 
 
+run_episode = partial(
+    jax.jit, static_argnames=("environment", "algorithm", "sharing"), donate_argnames="training"
+)(play_episode)
+
+
 def gather_losses(gathered: Losses, losses: Losses, steps: int) -> Losses:
     """The last losses that there were, and the mean value over ``steps`` steps so far."""
-
-    def latest(old: Array, new: Array) -> Array:
-        return jnp.where(jnp.isnan(new), old, new)
-
-    return Losses(
-        latest(gathered.critic_loss, losses.critic_loss),
-        latest(gathered.actor_loss, losses.actor_loss),
-        gathered.q + losses.q / steps,
-    )
+    return latest_losses(gathered, losses)._replace(q=gathered.q + losses.q / steps)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from pettingzoo import ParallelEnv
 
-from fedrain.agents import Algorithm, Batch, Losses, Spaces
+from fedrain.agents import Algorithm, Batch, Lens, Losses, Spaces
 from fedrain.errors import InputError
 from fedrain.experiment.fused import EpisodeLog, gather_losses
 from fedrain.experiment.stepping import (
@@ -24,6 +24,7 @@ from fedrain.experiment.stepping import (
     draw,
     learn,
     start_training,
+    steps_held,
 )
 from fedrain.federation import Sharing, actor_distance, average
 
@@ -49,13 +50,15 @@ class World(Protocol):
 
 
 class Separate:
-    """One Gymnasium environment for each agent."""
+    """One Gymnasium environment for each agent; ``latitudes`` are theirs, if they may know them."""
 
-    def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]]) -> None:
+    def __init__(
+        self, environments: Sequence[gymnasium.Env[Any, Any]], latitudes: Sequence[float] = ()
+    ) -> None:
         self.environments = list(environments)
         self.agents = len(self.environments)
         first = self.environments[0]
-        self.spaces = _spaces(first.observation_space, first.action_space)
+        self.spaces = _spaces(first.observation_space, first.action_space, latitudes)
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
         """Start an episode in each."""
@@ -75,14 +78,18 @@ class Separate:
 
 
 class Shared:
-    """One PettingZoo environment for all agents."""
+    """One PettingZoo environment for all agents; ``latitudes`` as of :class:`Separate`."""
 
-    def __init__(self, environment: ParallelEnv[str, Any, Any]) -> None:
+    def __init__(
+        self, environment: ParallelEnv[str, Any, Any], latitudes: Sequence[float] = ()
+    ) -> None:
         self.environment = environment
         self.names = list(environment.possible_agents)
         self.agents = len(self.names)
         first = self.names[0]
-        self.spaces = _spaces(environment.observation_space(first), environment.action_space(first))
+        self.spaces = _spaces(
+            environment.observation_space(first), environment.action_space(first), latitudes
+        )
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
         """Start an episode."""
@@ -117,14 +124,17 @@ def train_on_host(
     number = jnp.asarray(seed, jnp.uint32)
     capacity = 200 * episodes if capacity is None else capacity
     regions = tuple(range(world.agents))
-    training = start_training(algorithm, world.spaces, regions, number, capacity)
+    sharing = sharing or Sharing()
+    training = start_training(
+        algorithm, world.spaces, regions, number, capacity, sharing.one_policy
+    )
     returns: list[Float[np.ndarray, " agent"]] = []
     step = 0
     for episode in range(episodes):
         training, log, step = host_episode(world, algorithm, regions, training, seed, step)
         returns.append(np.asarray(log.returns))
         if sync_every and (episode + 1) % sync_every == 0 and episode + 1 < episodes:
-            agents = _average(training.agents, sharing or Sharing(), jnp.asarray(True))
+            agents = _average(training.agents, sharing, jnp.asarray(True))
             training = training._replace(agents=agents)
     return training, np.array(returns)
 
@@ -138,30 +148,28 @@ def host_episode(
     step: int,
 ) -> tuple[Training, EpisodeLog, int]:
     """One episode from this step on; what it leaves, and the step after it."""
-    number = jnp.asarray(seed, jnp.uint32)
+    number, lens = jnp.asarray(seed, jnp.uint32), Lens(algorithm, world.spaces)
     returns, ended = np.zeros(world.agents, np.float32), False
     losses, first = Losses(*(jnp.zeros(world.agents) for _ in Losses._fields)), step
     try:
-        observation = np.asarray(world.reset(seed), np.float32)
+        seen = lens.observation(jnp.asarray(world.reset(seed), jnp.float32), regions)
     except MissedStepError:
         returns, ended = np.full(world.agents, np.nan, np.float32), True
     while not ended:
-        if step >= training.rows.shape[1]:
-            raise InputError(f"more than {training.rows.shape[1]} steps: set the capacity")
-        draws = _draw(algorithm, world.spaces, regions, number, jnp.asarray(step))
-        action = _choose(algorithm, world.spaces, training.agents, observation, draws.action, step)
+        if step >= steps_held(training):
+            raise InputError(f"more than {steps_held(training)} steps: set the capacity")
+        draws = _draw(algorithm, lens.spaces, regions, number, jnp.asarray(step))
+        action = _choose(algorithm, lens.spaces, training, seen, draws.action, step)
         try:
-            after, reward, ended = world.step(np.asarray(action))
+            observation, reward, ended = world.step(np.asarray(lens.action(action)))
         except MissedStepError:
             returns = np.full(world.agents, np.nan, np.float32)
             break
-        after = np.asarray(after, np.float32)
-        transition = Batch(
-            jnp.asarray(observation), action, jnp.asarray(reward), jnp.asarray(after)
-        )
-        training, new = _learn(algorithm, world.spaces, training, transition, draws, step)
+        after = lens.observation(jnp.asarray(observation, jnp.float32), regions)
+        transition = Batch(seen, action, lens.reward(jnp.asarray(reward)), after)
+        training, new = _learn(algorithm, lens.spaces, training, transition, draws, step)
         losses = _gather(losses, new, 1)
-        observation, returns, step = after, returns + reward, step + 1
+        seen, returns, step = after, returns + reward, step + 1
     losses = losses._replace(q=losses.q / max(step - first, 1))
     log = EpisodeLog(jnp.asarray(returns), losses, _distance(training.agents.actor))
     return training, log, step
@@ -176,7 +184,9 @@ _average = jax.jit(average, static_argnums=1)
 
 
 def _spaces(
-    observation: gymnasium.spaces.Space[Any], action: gymnasium.spaces.Space[Any]
+    observation: gymnasium.spaces.Space[Any],
+    action: gymnasium.spaces.Space[Any],
+    latitudes: Sequence[float],
 ) -> Spaces:
     for name, space in (("observations", observation), ("actions", action)):
         if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
@@ -185,4 +195,5 @@ def _spaces(
     if not np.isfinite([action.low, action.high]).all():
         raise InputError("actions must have finite bounds")
     size = int(np.prod(observation.shape or (0,)))
-    return Spaces(size, tuple(map(float, action.low)), tuple(map(float, action.high)))
+    low, high, places = (tuple(map(float, v)) for v in (action.low, action.high, latitudes))
+    return Spaces(size, low, high, places)

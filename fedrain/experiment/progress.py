@@ -12,10 +12,16 @@ class Progress:
     """Episode, return of each region, agent steps a second, time left."""
 
     def __init__(
-        self, episodes: int, steps: int, done: int = 0, stream: TextIO | None = None
+        self,
+        episodes: int,
+        steps: int,
+        done: int = 0,
+        stream: TextIO | None = None,
+        pause: float = 5.0,
     ) -> None:
         self.episodes = episodes
         self.steps = steps  # agent steps in an episode, over all seeds
+        self.pause = pause  # seconds between lines where the line does not move
         self.stream = sys.stderr if stream is None else stream
         self.moving = self.stream.isatty()
         self.begin = self.last = time.monotonic()
@@ -24,7 +30,7 @@ class Progress:
     def show(self, done: int, returns: Float[np.ndarray, "seed agent"], seconds: float) -> None:
         """After ``done`` episodes, the last of which took so long."""
         now = time.monotonic()
-        due = now - self.last >= 5 or done == self.episodes or done == self.first + 1
+        due = now - self.last >= self.pause or done == self.episodes or done == self.first + 1
         if not self.moving and not due:
             return
         self.last = now

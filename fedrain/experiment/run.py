@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
+from fedrain.agents import Lens
 from fedrain.agents.networks import Network
 from fedrain.climate import Skill
 from fedrain.errors import InputError
@@ -88,11 +89,17 @@ class Run:
             raise InputError(f"the run has no agent {agent} of seed {seed}")
         environment = self.configuration.make_environment()
         algorithm = self.configuration.make_algorithm()
-        spaces = spaces_of(environment)
+        lens = Lens(algorithm, spaces_of(environment))
         actor = jax.tree.map(lambda leaf: leaf[seeds.index(seed), agent], self.actors(kind))
         key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, (agent,))[0]
-        noise = evaluation_noise(key, 0, spaces)
-        return jax.jit(lambda observation: algorithm.act(actor, observation, noise, spaces))
+        noise = evaluation_noise(key, 0, lens.spaces)
+
+        @jax.jit
+        def policy(observation: Float[Array, " obs"]) -> Float[Array, " action"]:
+            (seen,) = lens.observation(jnp.asarray(observation)[None], (agent,))
+            return lens.action(algorithm.act(actor, seen, noise, lens.spaces))
+
+        return policy
 
     def actors(self, kind: str = "local") -> Network:
         """The weights of all actors, stacked as seed, agent."""

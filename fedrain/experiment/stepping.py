@@ -1,26 +1,30 @@
 """The two halves of a training step of one seed, for the fused loop and the host loop alike.
 
-Between them the environment moves: compiled along with them, or on the host. Arrays have one
-leading axis, the agents. Random numbers are derived from (seed, step, agent, purpose), so that they
-do not depend on how a run is cut into pieces.
+Between them the environment moves: compiled along with them, or on the host. Here everything is as
+the learner sees it (:class:`fedrain.agents.Lens`). Arrays have one leading axis, the agents; those
+of what is learnt, too, or of length one where all agents share one policy. Random numbers are
+derived from (seed, step, agent, purpose), so that they do not depend on how a run is cut into
+pieces.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from fedrain.agents import Agent, Algorithm, Batch, Losses, Spaces
+from fedrain.agents import Agent, Algorithm, Batch, Lens, Losses, Spaces
 from fedrain.agents.algorithm import repeat
+from fedrain.agents.networks import Network, soft_update
 from fedrain.agents.replay import pack, row_size, take, unpack
 from fedrain.envs import Environment
 
 HEALTHY = -1
 # In place of a step, in the keys of what comes before the first and after the last.
 INIT_CRITIC, INIT_ACTOR, EVALUATION = 2**32 - 1, 2**32 - 2, 2**32 - 3
+TOGETHER = 2**32 - 1  # in place of a region, in the key of what all agents draw together
 OPEN_INTERVAL = float(np.nextafter(np.float32(-1), np.float32(0)))
 
 
@@ -28,7 +32,7 @@ class Training(NamedTuple):
     """What goes from one episode to the next. The leading axis is the agents."""
 
     agents: Agent
-    rows: Float[Array, "agent capacity row"]
+    rows: Float[Array, "learner capacity row"]
     broken_at: Int[Array, " agent"]  # first step with a number that is not finite, or HEALTHY
 
 
@@ -43,7 +47,14 @@ class Draws(NamedTuple):
 def spaces_of(environment: Environment) -> Spaces:
     """What one agent of the environment sees and sets."""
     low, high = environment.action_bounds
-    return Spaces(environment.observation_size, tuple(low.tolist()), tuple(high.tolist()))
+    centres = environment.model.grid.centres.reshape(environment.agents, -1).mean(axis=1)
+    return Spaces(
+        environment.observation_size,
+        tuple(low.tolist()),
+        tuple(high.tolist()),
+        tuple(centres.tolist()),
+        environment.common_actions,
+    )
 
 
 def agent_keys(
@@ -51,7 +62,7 @@ def agent_keys(
 ) -> Key[Array, " agent"]:
     """A key for the agent of every region at one step, whether the others are here or elsewhere."""
     key = jax.random.fold_in(jax.random.key(seed), step)
-    return jax.vmap(partial(jax.random.fold_in, key))(jnp.asarray(regions))
+    return jax.vmap(partial(jax.random.fold_in, key))(jnp.asarray(regions, jnp.uint32))
 
 
 def draw(
@@ -67,34 +78,55 @@ def draw(
         action, rows, update = jax.random.split(key, 3)
         return Draws(
             jax.random.uniform(action, (spaces.action_size,), minval=OPEN_INTERVAL),
-            jax.random.bits(rows, (algorithm.batch_size,)),
+            jax.random.bits(rows, (algorithm.updates * algorithm.batch_size,)),
             update,
         )
 
-    return jax.vmap(of_agent)(agent_keys(seed, step, regions))
+    draws = jax.vmap(of_agent)(agent_keys(seed, step, regions))
+    if not algorithm.common_noise or not spaces.common:
+        return draws
+    together = of_agent(agent_keys(seed, step, (TOGETHER,))[0]).action
+    is_common = np.isin(np.arange(spaces.action_size), spaces.common)
+    return draws._replace(action=jnp.where(is_common, together, draws.action))
 
 
-@partial(jax.jit, static_argnames=("algorithm", "spaces", "regions", "steps"))
+@partial(jax.jit, static_argnames=("algorithm", "spaces", "regions", "steps", "one_policy"))
 def start_training(
     algorithm: Algorithm,
     spaces: Spaces,
     regions: tuple[int, ...],
     seed: UInt32[Array, ""],
     steps: int,
+    one_policy: bool = False,
 ) -> Training:
-    """New agents, the same actor for all, and an empty memory."""
-    critic_keys = agent_keys(seed, INIT_CRITIC, regions)
+    """New agents, the same actor for all, and an empty memory. ``spaces`` are the environment's."""
+    seen = Lens(algorithm, spaces).spaces
+    learners = regions[:1] if one_policy else regions
+    critic_keys = agent_keys(seed, INIT_CRITIC, learners)
     actor_key = agent_keys(seed, INIT_ACTOR, (0,))[0]
-    stack = jax.vmap(lambda key: algorithm.init(actor_key, key, spaces))(critic_keys)
-    row = row_size(spaces.observation_size, spaces.action_size)
-    broken_at = jnp.full(len(regions), HEALTHY, jnp.int32)
-    return Training(stack, jnp.zeros((len(regions), steps, row)), broken_at)
+    stack = jax.vmap(lambda key: algorithm.init(actor_key, key, seen))(critic_keys)
+    if algorithm.proximal:
+        stack = stack._replace(anchor=stack.actor)
+    row = row_size(seen.observation_size, seen.action_size)
+    rows = jnp.zeros((len(learners), steps * len(regions) // len(learners), row))
+    return Training(stack, rows, jnp.full(len(regions), HEALTHY, jnp.int32))
+
+
+def steps_held(training: Training) -> int:
+    """Steps that the memory has room for: those of the whole run."""
+    learners, capacity, _ = training.rows.shape
+    return learners * capacity // len(training.broken_at)
+
+
+def progress(training: Training, step: Int[Array, ""]) -> Float[Array, ""]:
+    """How much of the run has passed, from 0 to 1."""
+    return step / steps_held(training)
 
 
 def choose_actions(
     algorithm: Algorithm,
     spaces: Spaces,
-    agents: Agent,
+    training: Training,
     observation: Float[Array, "agent obs"],
     uniform: Float[Array, "agent action"],
     step: Int[Array, ""],
@@ -102,9 +134,17 @@ def choose_actions(
     """Uniform random actions at first, then the policy with its exploration."""
     random = spaces.centre + spaces.half_range * uniform
     normal = np.sqrt(2) * jax.lax.erf_inv(uniform)
-    learnt = jax.vmap(lambda a, o, n: algorithm.explore(a, o, n, spaces))(
-        agents, observation, normal
-    )
+    if algorithm.final_noise != 1:
+        normal = normal * (1 - (1 - algorithm.final_noise) * progress(training, step))
+
+    def explore(agent: Agent, seen: Array, noise: Array) -> Array:
+        return algorithm.explore(agent, seen, noise, spaces)
+
+    if len(training.rows) < len(observation):  # one policy for all
+        only = jax.tree.map(lambda leaf: leaf[0], training.agents)
+        learnt = jax.vmap(partial(explore, only))(observation, normal)
+    else:
+        learnt = jax.vmap(explore)(training.agents, observation, normal)
     return jnp.where(step < algorithm.warmup_steps, random, learnt)
 
 
@@ -117,18 +157,61 @@ def learn(
     step: Int[Array, ""],
 ) -> tuple[Training, Losses]:
     """Remember a transition of every agent, and update them all once learning has started."""
-    row = pack(transition)
-    rows = jax.lax.dynamic_update_slice_in_dim(training.rows, row[:, None], step, axis=1)
-    batch = unpack(take(rows, draws.rows, step + 1), spaces.observation_size)
+    learners, number = len(training.rows), len(transition.reward)
+    new = pack(transition).reshape(learners, number // learners, -1)
+    at_once = new.shape[1]  # rows that a step adds to a memory: of all agents where it is one
+    rows = jax.lax.dynamic_update_slice_in_dim(training.rows, new, step * at_once, axis=1)
+    drawn = take(rows, draws.rows[:learners], (step + 1) * at_once)
+    keys = draws.update[:learners]
 
-    def update(_: Any, carry: tuple[Agent, Losses]) -> tuple[Agent, Losses]:
-        return jax.vmap(algorithm.update, in_axes=(0, 0, 0, None, None))(
-            carry[0], batch, draws.update, step, spaces
+    def update(i: Int[Array, ""], carry: tuple[Agent, Losses]) -> tuple[Agent, Losses]:
+        batch, key, count = drawn, keys, step
+        if algorithm.updates > 1:
+            size = algorithm.batch_size
+            batch = jax.lax.dynamic_slice_in_dim(drawn, i * size, size, axis=1)
+            key = jax.vmap(lambda key: jax.random.fold_in(key, i))(keys)
+            count = step * algorithm.updates + i
+        agents, losses = jax.vmap(algorithm.update, in_axes=(0, 0, 0, None, None))(
+            carry[0], unpack(batch, spaces.observation_size), key, count, spaces
         )
+        if algorithm.final_rate != 1:
+            pace = 1 - (1 - algorithm.final_rate) * progress(training, step)
+            agents = shorten(carry[0], agents, pace)
+        if algorithm.proximal:
+            assert agents.anchor is not None
+            actor = soft_update(agents.actor, agents.anchor, algorithm.proximal)
+            agents = agents._replace(actor=actor)
+        return agents, losses if algorithm.updates == 1 else latest_losses(carry[1], losses)
 
-    nothing = Losses(*(jnp.zeros(len(row)) for _ in Losses._fields))
-    learning = jnp.where(step >= algorithm.warmup_steps, 1, 0)
+    nothing = Losses(*(jnp.zeros(learners) for _ in Losses._fields))
+    learning = jnp.where(step >= algorithm.warmup_steps, algorithm.updates, 0)
     agents, losses = repeat(learning, update, (training.agents, nothing))
+    losses = Losses(*(jnp.broadcast_to(loss, number) for loss in losses))
     finite = jnp.isfinite(transition.reward) & jnp.isfinite(losses.q)
     breaks = (training.broken_at == HEALTHY) & ~finite
     return Training(agents, rows, jnp.where(breaks, step, training.broken_at)), losses
+
+
+def shorten(before: Agent, after: Agent, pace: Float[Array, ""]) -> Agent:
+    """Steps of actor and critics cut to a share of their length, as a smaller rate would.
+
+    A step of Adam is proportional to its rate, so no algorithm need know of the schedule.
+    """
+
+    def cut(old: Network, new: Network) -> Network:
+        return jax.tree.map(lambda o, n: o + pace * (n - o), old, new)
+
+    return after._replace(
+        actor=cut(before.actor, after.actor), critic=cut(before.critic, after.critic)
+    )
+
+
+def latest_losses(old: Losses, new: Losses) -> Losses:
+    """The last losses that there were, and the last value."""
+
+    def latest(old: Array, new: Array) -> Array:
+        return jnp.where(jnp.isnan(new), old, new)
+
+    return Losses(
+        latest(old.critic_loss, new.critic_loss), latest(old.actor_loss, new.actor_loss), new.q
+    )

@@ -55,7 +55,8 @@ class Trainer:
     def _start(self, seed: jax.Array) -> Training:
         steps = self.configuration.episodes * self.environment.episode_length
         spaces = spaces_of(self.environment)
-        return start_training(self.algorithm, spaces, self.regions, seed, steps)
+        one_policy = self.sharing.one_policy
+        return start_training(self.algorithm, spaces, self.regions, seed, steps, one_policy)
 
     def restore(self, episode: int, trainings: list[Training], history: History) -> None:
         """Go on from a checkpoint."""
@@ -63,8 +64,9 @@ class Trainer:
 
     @property
     def rows_filled(self) -> int:
-        """Steps that are in the memories."""
-        return self.episode * self.environment.episode_length
+        """Rows that are in each memory; one that all agents share gets one of each at a step."""
+        at_once = len(self.regions) if self.sharing.one_policy else 1
+        return self.episode * self.environment.episode_length * at_once
 
     def save(self, checkpoints: Checkpoints, **more: np.ndarray) -> None:
         """Write a checkpoint, with more that is to be kept in the history."""
@@ -74,7 +76,7 @@ class Trainer:
     def begin(self) -> None:
         """Take the cores, before the first episode."""
         self.broken = {i for i, training in enumerate(self.trainings) if is_broken(training)}
-        self.cores = Cores(len(self.regions), self.in_turn)
+        self.cores = Cores(len(self.trainings[0].rows), self.in_turn)
         self.trainings = [self.cores.place(training) for training in self.trainings]
 
     def play(self, synchronise: bool) -> float:
@@ -127,9 +129,14 @@ class Trainer:
         return found
 
     def actors(self) -> Network:
-        """The actors of all seeds, stacked as seed, agent."""
-        actors = [training.agents.actor for training in self.trainings]
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *actors)
+        """The actors of all seeds, stacked as seed, agent; one that is shared is given to all."""
+
+        def stack(*leaves: jax.Array) -> jax.Array:
+            stacked = jnp.stack(leaves)
+            shape = (len(leaves), len(self.regions), *stacked.shape[2:])
+            return jnp.broadcast_to(stacked, shape)
+
+        return jax.tree.map(stack, *(training.agents.actor for training in self.trainings))
 
 
 def is_broken(training: Training) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tensorboardX import SummaryWriter
 
+from fedrain.agents.options import without_off
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration, from_dict, versions
@@ -15,6 +16,7 @@ from fedrain.experiment.progress import Progress
 from fedrain.experiment.run import Run
 from fedrain.experiment.storage import read_json, write_json
 from fedrain.experiment.trainer import Trainer, write_results
+from fedrain.federation import Sharing
 
 CHECKPOINT_SECONDS = 20.0
 
@@ -86,8 +88,15 @@ def train(
 
 
 def identity(configuration: Configuration) -> str:
-    """A hash of everything that the result depends on."""
-    text = json.dumps({**configuration.as_dict(), "preset": None}, sort_keys=True)
+    """A hash of everything that the result depends on.
+
+    What is off is left out: a run stays what it is when options are added to the package.
+    """
+    values = {**configuration.as_dict(), "preset": None}
+    values["hyperparameters"] = without_off(values["hyperparameters"])
+    if values["sharing"].get("scheme") == Sharing.scheme:
+        del values["sharing"]["scheme"]
+    text = json.dumps(values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,7 +1,8 @@
 """Averages along the agent axis, as pure functions.
 
-Only what is shared travels, the actor by default: critics, target networks, optimiser states and
-replay stay with the agent.
+An average is a matrix: row i says how much of each agent's network agent i goes on from. Only what
+is shared travels, the actor by default: critics, target networks, optimiser states and replay stay
+with the agent.
 """
 
 from dataclasses import dataclass
@@ -13,59 +14,99 @@ from jaxtyping import Array, Bool, Float
 
 from fedrain.agents.algorithm import Agent
 from fedrain.agents.networks import Layer, Network
+from fedrain.agents.presets import unknown
 from fedrain.errors import InputError
+
+#: Who is averaged with whom.
+SCHEMES = {
+    "all": "all agents",
+    "zones": "the agents of a 30° band",
+    "neighbours": "each agent with the two beside it, which count half",
+    "shared": "nobody: there is one network and one memory for all agents",
+}
+ZONES = 6
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """What the agents of a federation share, and how much each counts.
+    """What the agents of a federation share, with whom, and how much each counts.
 
     ``layers`` names the layers of a network, from 0, that are averaged; the others stay personal.
     All are, if it is None. ``weights`` has a number for each agent; all count alike, if it is None.
+    ``scheme`` is one of :data:`SCHEMES`.
     """
 
     critics: bool = False
     layers: tuple[int, ...] | None = None
     weights: tuple[float, ...] | None = None
+    scheme: str = "all"
 
     def __post_init__(self) -> None:
+        if self.scheme not in SCHEMES:
+            raise unknown("scheme of sharing", self.scheme, list(SCHEMES))
         if self.weights is not None and (
             not np.isfinite(self.weights).all() or min(self.weights) < 0 or sum(self.weights) <= 0
         ):
             raise InputError("weights of agents are finite, not negative and not all zero")
-        if self.layers is not None and not all(0 <= layer <= 2 for layer in self.layers):
-            raise InputError("layers are numbered 0, 1 and 2")
+        if self.layers is not None and min(self.layers, default=0) < 0:
+            raise InputError("layers are numbered from 0")
 
-    def check(self, agents: int) -> None:
-        """Refuse weights that are not one for each agent."""
+    def check(self, agents: int, layers: int) -> None:
+        """Refuse what does not fit that many agents with networks of that many layers."""
         if self.weights is not None and len(self.weights) != agents:
             raise InputError(f"{len(self.weights)} weights for {agents} agents")
+        if self.layers is not None and max(self.layers, default=0) >= layers:
+            raise InputError(f"layers are numbered from 0 to {layers - 1}")
+        if not np.isfinite(self.matrix(agents)).all():
+            raise InputError("the weights leave an agent with nobody to be averaged with")
+
+    @property
+    def one_policy(self) -> bool:
+        """Whether there is one network for all agents, and nothing to average."""
+        return self.scheme == "shared"
+
+    def matrix(self, agents: int) -> Float[np.ndarray, "agent agent"]:
+        """How much of each agent's network (column) an agent (row) goes on from."""
+        place = np.arange(agents)
+        zone = place * ZONES // agents
+        near = {
+            "zones": zone[:, None] == zone,
+            "neighbours": np.maximum(1 - abs(place[:, None] - place) / 2, 0),
+            "shared": np.eye(agents),
+        }.get(self.scheme, np.ones((agents, agents)))
+        share = near * (np.ones(agents) if self.weights is None else np.asarray(self.weights))
+        with np.errstate(invalid="ignore"):
+            return share / share.sum(axis=1, keepdims=True)
 
 
 def mean_network(network: Network, sharing: Sharing) -> Network:
     """The weighted mean over the agents, given back to each of them."""
     keep = range(len(network)) if sharing.layers is None else sharing.layers
     return tuple(
-        Layer(*(_mean(leaf, sharing.weights) for leaf in layer)) if i in keep else layer
+        Layer(*(_mean(leaf, sharing) for leaf in layer)) if i in keep else layer
         for i, layer in enumerate(network)
     )
 
 
-def _mean(
-    leaf: Float[Array, "agent ..."], weights: tuple[float, ...] | None
-) -> Float[Array, "agent ..."]:
-    share = np.ones(len(leaf)) if weights is None else np.asarray(weights)
-    mean = jnp.tensordot(jnp.asarray(share / share.sum(), leaf.dtype), leaf, axes=1)
-    return jnp.broadcast_to(mean, leaf.shape)
+def _mean(leaf: Float[Array, "agent ..."], sharing: Sharing) -> Float[Array, "agent ..."]:
+    matrix = sharing.matrix(len(leaf))
+    if (matrix == matrix[0]).all():  # one mean for all, worked out once
+        mean = jnp.tensordot(jnp.asarray(matrix[0], leaf.dtype), leaf, axes=1)
+        return jnp.broadcast_to(mean, leaf.shape)
+    return jnp.tensordot(jnp.asarray(matrix, leaf.dtype), leaf, axes=1)
 
 
 def average(agents: Agent, sharing: Sharing, synchronise: Bool[Array, ""]) -> Agent:
     """Agents that go on from the average, if they are to; otherwise as they are."""
+    if sharing.one_policy:
+        return agents
 
     def choose(new: Network, old: Network) -> Network:
         return jax.tree.map(lambda n, o: jnp.where(synchronise, n, o), new, old)
 
     agents = agents._replace(actor=choose(mean_network(agents.actor, sharing), agents.actor))
+    if agents.anchor is not None:
+        agents = agents._replace(anchor=choose(agents.actor, agents.anchor))
     if sharing.critics:
         critic = choose(mean_network(agents.critic, sharing), agents.critic)
         agents = agents._replace(critic=critic)

@@ -6,6 +6,7 @@ import pytest
 from fedrain.agents import Spaces, load_algorithm
 from fedrain.errors import InputError
 from fedrain.federation import Sharing, actor_distance, average, mean_network
+from fedrain.federation.aggregation import SCHEMES
 
 SPACES = Spaces(3, (0.0, 0.0), (1.0, 1.0))
 
@@ -92,7 +93,8 @@ def test_distance_is_zero_after_an_average():
 
 
 @pytest.mark.parametrize(
-    "change", [{"weights": (1.0, -1.0)}, {"weights": (0.0, 0.0)}, {"layers": (3,)}]
+    "change",
+    [{"weights": (1.0, -1.0)}, {"weights": (0.0, 0.0)}, {"layers": (-1,)}, {"scheme": "zone"}],
 )
 def test_bad_sharing(change):
     with pytest.raises(InputError):
@@ -101,4 +103,43 @@ def test_bad_sharing(change):
 
 def test_weights_must_be_one_for_each_agent():
     with pytest.raises(InputError, match="2 weights for 3 agents"):
-        Sharing(weights=(1.0, 1.0)).check(3)
+        Sharing(weights=(1.0, 1.0)).check(3, 3)
+
+
+def test_layers_must_exist():
+    with pytest.raises(InputError, match="from 0 to 2"):
+        Sharing(layers=(3,)).check(6, 3)
+
+
+def test_a_zone_of_no_weight_is_refused():
+    with pytest.raises(InputError, match="nobody"):
+        Sharing(scheme="zones", weights=(0.0, *[1.0] * 5)).check(6, 3)
+
+
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+@pytest.mark.parametrize("weights", [None, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)])
+def test_averages_keep_what_is_the_same(scheme, weights):
+    """Rows of a mixing matrix sum to one: agents that are alike stay as they are."""
+    sharing = Sharing(scheme=scheme, weights=weights)
+    matrix = sharing.matrix(6)
+    np.testing.assert_allclose(matrix.sum(1), 1)
+    assert (matrix >= 0).all()
+    alike = jax.tree.map(lambda leaf: jnp.repeat(leaf[:1], 6, axis=0), stack(6).actor)
+    after = mean_network(alike, sharing)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), after, alike)
+
+
+def test_zones_and_neighbours_are_those_beside():
+    zones, near = (Sharing(scheme=s).matrix(12) for s in ("zones", "neighbours"))
+    np.testing.assert_array_equal(zones, np.kron(np.eye(6), np.full((2, 2), 0.5)))
+    np.testing.assert_allclose(near[5, 4:7], [0.25, 0.5, 0.25])
+    np.testing.assert_allclose(near[0, :2], [2 / 3, 1 / 3])
+    assert np.count_nonzero(near) == 12 + 2 * 11
+
+
+def test_neighbours_average_by_their_matrix():
+    agents, sharing = stack(4), Sharing(scheme="neighbours")
+    after = average(agents, sharing, jnp.asarray(True))
+    weight = np.asarray(agents.actor[0].weight)
+    expected = np.einsum("ij,jkl->ikl", sharing.matrix(4), weight)
+    np.testing.assert_allclose(after.actor[0].weight, expected, atol=1e-6)

@@ -158,12 +158,33 @@ def test_the_mean_without_a_region_is_that_of_the_others(tmp_path, preset):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_flowers_other_strategies(tmp_path, preset, name):
+    if name == "FedProx":
+        preset.write_text(preset.read_text().replace("[ddpg]", "[ddpg]\nproximal = 0.1"))
     configuration = small(preset, episodes=6, agents=6)
     run = federate(configuration, tmp_path / "run", strategy=name)
     assert np.isfinite(run.returns.returns).all()
 
 
+def test_a_pull_towards_the_last_average(tmp_path, preset):
+    """FedProx as the fused loop has it, too: the stronger it is, the closer the agents stay."""
+    plain = preset.read_text()
+    distances = []
+    for pull in (0.0, 0.05, 1.0):
+        preset.write_text(plain.replace("[ddpg]", f"[ddpg]\nproximal = {pull}"))
+        configuration = small(preset, episodes=5)
+        run = federate(
+            configuration, tmp_path / str(pull), strategy="FedProx" if pull else "FedAvg"
+        )
+        if pull == 0.05:
+            same_weights(run, train(configuration, tmp_path / "train"))
+        distances.append(float(run.returns.actor_distance[-1, 0]))
+    assert distances[0] > 1.5 * distances[1] > 0
+    assert distances[2] == 0  # held to the average altogether
+
+
 def test_unknown_strategy(tmp_path, preset):
+    with pytest.raises(InputError, match="proximal"):
+        Federation(small(preset), tmp_path / "run", False, print, strategy="FedProx")
     with pytest.raises(InputError, match="FedMedian"):
         Federation(small(preset), tmp_path / "run", False, print, strategy="FedMedain")
 

@@ -39,6 +39,8 @@ def adopt(training: Training, seed: int, payloads: Sequence[Payload], sharing: S
             new if sharing.layers is None or layer in sharing.layers else old
             for layer, (new, old) in enumerate(zip(stacked, getattr(agents, name), strict=True))
         )
+    if agents.anchor is not None:
+        networks["anchor"] = jax.tree.map(jnp.copy, networks["actor"])  # both are given away
     return training._replace(agents=agents._replace(**networks))
 
 

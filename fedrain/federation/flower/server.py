@@ -102,12 +102,14 @@ class Federation:
         round_seconds: float = 3600.0,
         wait_seconds: float = 60.0,
     ) -> None:
+        if (scheme := configuration.make_sharing().scheme) != "all":
+            raise InputError(f"Flower averages all agents: {scheme!r} is for fedrain train")
         self.configuration, self.out, self.say = configuration, out, say
         self.round_seconds, self.wait_seconds = round_seconds, wait_seconds
         self.roster = Roster(configuration.agents, say)
         self.run_name = secrets.token_hex(8)
         self.rounds = plan_rounds(configuration)
-        self.strategy = make_strategy(strategy)
+        self.strategy = make_strategy(strategy, configuration)
         open_folder(configuration, out, resume)
         self.like = first_payload(configuration)
         self.arrays = to_arrays(self.like)
@@ -125,7 +127,8 @@ class Federation:
         configuration, strategy = self.configuration, self.strategy
         length = configuration.make_environment().episode_length
         agent_steps = length * len(configuration.seeds) * configuration.agents
-        self.progress = Progress(configuration.episodes, agent_steps, self._episodes_done())
+        done = self._episodes_done()
+        self.progress = Progress(configuration.episodes, agent_steps, done, pause=0.0)
         strategy.like, strategy.say = self.like, self.say
         strategy.gather = partial(
             self.roster.gather, wait_seconds=self.wait_seconds, all_of_them=False

@@ -22,6 +22,7 @@ from flwr.serverapp import strategy as flower
 
 from fedrain.agents.presets import unknown
 from fedrain.errors import InputError
+from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.storage import flatten
 from fedrain.federation.flower.payload import Payload, mean_payload
 from fedrain.federation.flower.records import (
@@ -39,8 +40,8 @@ Say = Callable[[str], None]
 
 #: Flower's strategies that may stand in for the plain mean.
 STRATEGIES = (
-    "FedAvg", "FedAvgM", "FedAdam", "FedAdagrad", "FedYogi", "FedMedian", "FedTrimmedAvg",
-    "Krum", "MultiKrum", "Bulyan",
+    "FedAvg", "FedAvgM", "FedProx", "FedAdam", "FedAdagrad", "FedYogi", "FedMedian",
+    "FedTrimmedAvg", "Krum", "MultiKrum", "Bulyan",
 )  # fmt: skip
 #: A step this many times longer than the others', or than the weights themselves, is refused.
 FAR = 100.0
@@ -188,17 +189,26 @@ class RegionMean(Guard, flower.FedAvg):
         return to_arrays(mean_payload([reply.payload for reply in replies], weights)), None
 
 
-def make_strategy(name: str) -> Any:
+class RegionProx(RegionMean, flower.FedProx):
+    """Flower's FedProx: the same mean, of agents that are pulled towards the last one."""
+
+
+def make_strategy(name: str, configuration: Configuration) -> Any:
     """A strategy of Flower's by its name, made safe; its attributes are still to be set."""
     if name not in STRATEGIES:
         raise unknown("strategy", name, list(STRATEGIES))
-    kind = RegionMean if name == "FedAvg" else type(name, (Guard, getattr(flower, name)), {})
+    own = {"FedAvg": RegionMean, "FedProx": RegionProx}
+    kind = own.get(name) or type(name, (Guard, getattr(flower, name)), {})
     options: dict[str, Any] = {
         "fraction_evaluate": 0.0,
         "min_train_nodes": 1,
         "min_available_nodes": 1,
         "train_metrics_aggr_fn": _no_metrics,
     }
+    if name == "FedProx":
+        options["proximal_mu"] = pull = configuration.make_algorithm().proximal
+        if not pull:
+            raise InputError("FedProx needs a preset with the hyperparameter proximal above 0")
     return kind(**options)
 
 

@@ -1,0 +1,58 @@
+"""The figure of the study ``columns``: skill and cost against the number of agents."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fedrain.baselines import static
+from fedrain.envs import make
+
+LIMIT = Path(__file__).parent.parent / "benchmark" / "results" / "limit-shared.nc"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+MARKS = ("o", "s", "^", "D")
+LABELS = {"never": "not averaged", "5": "averaged every 5 episodes",
+          "10": "averaged every 10 episodes", "shared": "one shared policy"}  # fmt: skip
+
+
+def columns_figure(
+    results: dict[str, dict[str, Any]], agents: tuple[int, ...], schemes: tuple[str, ...]
+) -> Figure:
+    """Global skill and core-seconds a seed, a line for each meaning of federation."""
+    figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+    skill, cost = figure.subplots(1, 2)
+    for scheme, colour, mark in zip(schemes, COLOURS, MARKS, strict=True):
+        found = {n: results[f"a{n}-{scheme}"] for n in agents if f"a{n}-{scheme}" in results}
+        globe = [np.array(f["global"]) for f in found.values()]
+        style = {"color": colour, "marker": mark, "markersize": 4, "label": LABELS[scheme]}
+        skill.plot(list(found), [g.mean() for g in globe], **style)
+        for n, values in zip(found, globe, strict=True):
+            skill.vlines(n, values.min(), values.max(), color=colour, linewidth=1)
+        seconds = [f["core_seconds"] / len(f["seeds"]) for f in found.values()]
+        cost.plot(list(found), seconds, **style)
+    _references(skill)
+    skill.set_ylabel("areaWRMSE of the globe (K)")
+    cost.set_ylabel("processor time a seed (s)")
+    for axes in (skill, cost):
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(agents, [str(n) for n in agents])
+        axes.set_xlabel("agents (latitude bands)")
+        axes.spines[["top", "right"]].set_visible(False)
+    skill.set_yticks([1.4, 2, 3, 4, 6], ["1.4", "2", "3", "4", "6"], minor=False)
+    skill.minorticks_off()
+    cost.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _references(axes: Axes) -> None:
+    limit = xr.load_dataset(LIMIT).attrs["areawrmse_global"]
+    static_model = static(make("ebm-v1")).skill.globe
+    for value, name in ((static_model, "static model"), (limit, "optimal control")):
+        axes.axhline(value, color="0.4", linewidth=0.8, linestyle="--")
+        axes.annotate(
+            name, (1, value), xytext=(0, 2), textcoords="offset points", fontsize=8, color="0.3"
+        )

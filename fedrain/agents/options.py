@@ -1,0 +1,48 @@
+"""What may be changed about learning, whatever the algorithm: options that are off by default.
+
+Off, they are as if they did not exist: the published runs know none of them. Skill is always
+measured on the environment as it is; the options change what the learner sees, and how it learns.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of an experiment, each with its reason."""
+
+    # Temperatures of tens of °C saturate a new network's tanh at once; inputs of order one do not.
+    observation_scale: float = 1.0  # °C that the networks see as 1
+    # The range of A is 28 times that of D: seen as they are, critics are blind to all but A.
+    unit_actions: bool = False  # networks see and set actions in [−1, 1]
+    # The square is ruled by the first steps from 50 °C, and flat where the error is small.
+    root_reward: bool = False  # learn from −√(mean square error), not from its square
+    # The root still spans 50 K to 0.1 K: next to the first steps critics do not see the last.
+    log_reward: bool = False  # learn from −log(1 + √(mean square error) / 1 K)
+    # Values of order one suit networks that start near zero.
+    reward_scale: float = 1.0  # times the learnt reward
+    # Agents that share a network can only differ by what they see.
+    latitude: int = 0  # numbers that tell an agent where it is, if known: x = φ/90°, sin πx, …
+    # Small observations need no deep network; large ones may.
+    depth: int = 2  # hidden layers
+    # Keeps the layers' inputs of order one however the weights grow.
+    layer_norm: bool = False
+    # An actor that has run far into the tanh, on the word of a new critic, finds no way back.
+    restraint: float = 0.0  # weight of the penalty on actor outputs that the tanh cuts off
+    # Alone, an agent moves what all set together by 1/n of its noise, which nobody can learn from.
+    common_noise: bool = False  # agents explore what they set together (D, a0, a2) together
+    # Exploration is needed at first; at the end it only blurs what is learnt from.
+    final_noise: float = 1.0  # share of the exploration that is left at the end of the run
+    # Ever shorter steps let the weights settle, so that the last policy is no chance find.
+    final_rate: float = 1.0  # share of the learning rates that is left at the end of the run
+    # Between averages, agents of different climates drift apart; a pull holds them (FedProx).
+    proximal: float = 0.0  # share of the way back to the last average, at every update
+    # Where a step of the climate costs more than an update, more can be learnt from it.
+    updates: int = 1  # a step
+
+
+def without_off(values: dict[str, Any]) -> dict[str, Any]:
+    """Hyperparameters without the options that are off."""
+    off = {field.name: field.default for field in fields(Options)}
+    return {name: v for name, v in values.items() if name not in off or v != off[name]}

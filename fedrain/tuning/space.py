@@ -1,0 +1,107 @@
+"""Search spaces as data: a TOML file with a table for each algorithm, as presets are."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from fedrain.agents import ALGORITHMS
+from fedrain.agents.presets import unknown
+from fedrain.errors import InputError
+
+Value = bool | int | float
+
+
+@runtime_checkable
+class Trial(Protocol):
+    """What suggests a value, as Optuna's trials do."""
+
+    def suggest_int(self, name: str, low: int, high: int, *, step: int, log: bool) -> int:
+        """A whole number."""
+
+    def suggest_float(
+        self, name: str, low: float, high: float, *, step: float | None, log: bool
+    ) -> float:
+        """A number."""
+
+    def suggest_categorical(self, name: str, choices: tuple[Value, ...]) -> Value:
+        """One of some values."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from low to high: whole ones, if both are; evenly by magnitude, if log."""
+
+    low: int | float
+    high: int | float
+    log: bool = False
+    step: int | float | None = None
+
+    def suggest(self, name: str, trial: Trial) -> Value:
+        """A value to try."""
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            step = int(self.step or 1)
+            return trial.suggest_int(name, self.low, self.high, step=step, log=self.log)
+        return trial.suggest_float(name, self.low, self.high, step=self.step, log=self.log)
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is in the range."""
+        return isinstance(value, int | float) and self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Some values."""
+
+    values: tuple[Value, ...]
+
+    def suggest(self, name: str, trial: Trial) -> Value:
+        """A value to try."""
+        return trial.suggest_categorical(name, self.values)
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is one of them."""
+        return value in self.values
+
+
+Space = dict[str, Range | Choice]
+
+
+def load_space(algorithm: str, path: str | Path | None = None) -> Space:
+    """The space of an algorithm: the published one, or that of a file."""
+    if algorithm not in ALGORITHMS:
+        raise unknown("algorithm", algorithm, list(ALGORITHMS))
+    file = resources.files("fedrain.tuning") / "space.toml" if path is None else Path(path)
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path}: this search space cannot be read") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not a TOML file ({error})") from None
+    if not isinstance(tables.get(algorithm), dict) or not tables[algorithm]:
+        raise InputError(f"{path}: the search space has no table [{algorithm}]")
+    known = [field.name for field in fields(ALGORITHMS[algorithm]) if field.init]
+    for name in tables[algorithm]:
+        if name not in known:
+            raise unknown(f"{algorithm} hyperparameter", name, known)
+    return {name: _dimension(name, value) for name, value in tables[algorithm].items()}
+
+
+def _dimension(name: str, value: Any) -> Range | Choice:
+    if isinstance(value, list) and value and all(isinstance(v, Value) for v in value):
+        return Choice(tuple(value))
+    if isinstance(value, Mapping):
+        extra = set(value) - {field.name for field in fields(Range)}
+        low: Any = value.get("low")
+        high: Any = value.get("high")
+        if not extra and _is_number(low) and _is_number(high) and low < high:
+            if value.get("log", False) and (low <= 0 or "step" in value):
+                raise InputError(f"{name}: a range by magnitude is above 0 and has no step")
+            return Range(**value)
+    raise InputError(f"{name}: a range is {{ low = …, high = … }}, a choice [ …, … ]")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,192 @@
+"""A study: trials in a file that several processes share and that outlives each of them.
+
+The file is Optuna's journal, lines of JSON that are only ever added. A process that is killed
+loses the trial that it was at; the others, and the next that is started, go on from the rest.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedrain.agents.presets import make_algorithm
+from fedrain.errors import InputError, MissingExtraError
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.training import identity
+from fedrain.files import write_whole
+from fedrain.tuning.space import Space
+from fedrain.tuning.trial import OBJECTIVES, score
+
+if TYPE_CHECKING:
+    import optuna
+
+NAME = "fedrain"
+WARM_TRIALS = 5  # before any trial is given up
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is tuned: an experiment, the space of its hyperparameters, and for what."""
+
+    configuration: Configuration
+    space: Space
+    objective: str = "skill"
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise InputError(
+                f"there is no objective {self.objective!r}: use one of {', '.join(OBJECTIVES)}"
+            )
+        for name, dimension in self.space.items():  # refuses what the algorithm would
+            ends = getattr(dimension, "values", None) or (dimension.low, dimension.high)  # type: ignore[union-attr]
+            for value in ends:
+                self.configured({name: value})
+
+    def configured(self, values: dict[str, Any]) -> Configuration:
+        """The experiment with these hyperparameters."""
+        hyperparameters = {**self.configuration.hyperparameters, **values}
+        make_algorithm(self.configuration.algo, hyperparameters)
+        return replace(self.configuration, hyperparameters=hyperparameters)
+
+    @property
+    def identity(self) -> str:
+        """What makes trials comparable: all but the hyperparameters that are searched."""
+        kept = {
+            name: value
+            for name, value in self.configuration.hyperparameters.items()
+            if name not in self.space
+        }
+        return f"{identity(replace(self.configuration, hyperparameters=kept))} {self.objective}"
+
+
+class Study:
+    """The trials of a file."""
+
+    def __init__(self, path: Path, tuning: Tuning) -> None:
+        self.path, self.tuning = path, tuning
+        self._optuna = _optuna()
+        self._study = self._open()
+        held = self._study.user_attrs.get("identity")
+        if held is None:
+            self._study.set_user_attr("identity", tuning.identity)
+        elif held != tuning.identity:
+            raise InputError(f"{path}: holds the study of another experiment: choose another")
+
+    def _open(self) -> "optuna.Study":
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        optuna = self._optuna
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _check_journal(self.path)
+            storage = JournalStorage(JournalFileBackend(str(self.path)))
+            return optuna.create_study(
+                storage=storage,
+                study_name=NAME,
+                # Trials that others are at count as poor, so that nobody tries their values too.
+                sampler=optuna.samplers.TPESampler(constant_liar=True),
+                pruner=optuna.pruners.MedianPruner(n_startup_trials=WARM_TRIALS),
+                load_if_exists=True,
+            )
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be opened ({error.strerror})") from None
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{self.path}: is not the file of a study, or is damaged") from None
+
+    @property
+    def finished(self) -> int:
+        """Trials that came to an end, reached or given up."""
+        states = self._optuna.trial.TrialState
+        return len(self._study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED)))
+
+    @property
+    def best(self) -> tuple[dict[str, Any], float] | None:
+        """The best hyperparameters and what they reached."""
+        states = self._optuna.trial.TrialState
+        if not self._study.get_trials(deepcopy=False, states=(states.COMPLETE,)):
+            return None
+        return dict(self._study.best_params), float(self._study.best_value)
+
+    def run(self, trials: int, say: Say) -> None:
+        """Trials until the study has that many, those of other processes included."""
+        if not self._study.get_trials(deepcopy=False):
+            self._enqueue_start()
+        while self.finished < trials:
+            trial = self._study.ask()
+            say(self._one(trial))
+
+    def _one(self, trial: "optuna.Trial") -> str:
+        space, states = self.tuning.space, self._optuna.trial.TrialState
+        values = {name: dimension.suggest(name, trial) for name, dimension in space.items()}
+
+        def hopeless(episode: int, value: float) -> bool:
+            trial.report(value, episode)
+            return trial.should_prune()
+
+        found = score(self.tuning.configured(values), self.tuning.objective, hopeless)
+        if found is None:
+            self._study.tell(trial, state=states.PRUNED)
+            return f"trial {trial.number}: given up"
+        self._study.tell(trial, found)
+        sign = -1 if self.tuning.objective == "return" else 1
+        return f"trial {trial.number}: {self.tuning.objective} {sign * found:.4g}"
+
+    def _enqueue_start(self) -> None:
+        """What the preset has comes first, where the space holds it."""
+        values = self.tuning.configuration.hyperparameters
+        space = self.tuning.space
+        if all(space[name].holds(values[name]) for name in space):
+            self._study.enqueue_trial({name: values[name] for name in space})
+
+
+def tune(tuning: Tuning, path: Path, trials: int, out: Path, say: Say = print) -> dict[str, Any]:
+    """Run a study until it has that many trials, and write the best as a preset."""
+    study = Study(path, tuning)
+    study.run(trials, say)
+    if study.best is None:
+        raise InputError(f"{path}: no trial of the study has come to its end: all were given up")
+    values, value = study.best
+    sign = -1 if tuning.objective == "return" else 1
+    text = preset_of(tuning, values, f"{tuning.objective} {sign * value:.4f}", study.finished)
+    write_whole(out, lambda partial: partial.write_text(text, encoding="utf-8"))
+    return {
+        "study": str(path),
+        "preset": str(out),
+        "trials": study.finished,
+        "objective": tuning.objective,
+        "best": sign * value,
+        "hyperparameters": tuning.configured(values).hyperparameters,
+    }
+
+
+def preset_of(tuning: Tuning, values: dict[str, Any], reached: str, trials: int) -> str:
+    """A preset file with these hyperparameters."""
+    configuration = tuning.configured(values)
+    seeds = ", ".join(map(str, configuration.seeds))
+    lines = [
+        f"# The best of {trials} trials of `fedrain tune`: {reached} on {configuration.name},",
+        f"# {configuration.episodes} episodes, mean over the seeds {seeds}: report it on others.",
+        "",
+        f"[{configuration.algo}]",
+        *(f"{name} = {json.dumps(v)}" for name, v in configuration.hyperparameters.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _check_journal(path: Path) -> None:
+    """Refuse a file of something else, before Optuna writes to its end."""
+    if path.exists() and path.stat().st_size:
+        with path.open(encoding="utf-8") as file:
+            json.loads(file.readline())["op_code"]
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ModuleNotFoundError:
+        raise MissingExtraError("optuna", "tune") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna

@@ -1,0 +1,101 @@
+"""One trial: all seeds of an experiment with the hyperparameters that were suggested.
+
+Hyperparameters that only scale or count are arguments of the compiled episode, so that trials of
+networks and batches of equal shape are compiled once; those that change the program are not.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, UInt32
+
+from fedrain.agents import Algorithm
+from fedrain.envs import Environment
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.evaluation import evaluate
+from fedrain.experiment.fused import EpisodeLog, play_episode
+from fedrain.experiment.stepping import Training
+from fedrain.experiment.trainer import Trainer
+from fedrain.federation import Sharing
+
+#: Hyperparameters that no branch in the program depends on.
+NUMBERS = (
+    "learning_rate", "actor_learning_rate", "critic_learning_rate", "alpha_learning_rate", "tau",
+    "discount", "exploration_noise", "noise_clip", "policy_frequency", "target_frequency",
+)  # fmt: skip
+OBJECTIVES = ("skill", "return")
+REPORT_EPISODES = 10  # over which the return with exploration is averaged for a report
+
+#: Called with the episode and a number to be made small; true, if the trial is hopeless.
+Report = Callable[[int, float], bool]
+
+
+class TrialTrainer(Trainer):
+    """A trainer whose algorithm's numbers are arguments of the compiled episode."""
+
+    def __init__(self, configuration: Configuration, environment: Environment) -> None:
+        super().__init__(configuration, environment)
+        names = [name for name in NUMBERS if hasattr(self.algorithm, name)]
+        # DDPG fixes some of TD3's numbers: those are no arguments.
+        settable = set(configuration.hyperparameters)
+        self.numbers = {n: getattr(self.algorithm, n) for n in names if n in settable}
+        self.template = replace(self.algorithm, **{n: type(v)(1) for n, v in self.numbers.items()})
+
+    def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:
+        return numbered_episode(
+            self.environment,
+            self.template,
+            self.sharing,
+            self.trainings[index],
+            self.seeds[index],
+            jnp.asarray(self.episode),
+            jnp.asarray(synchronise),
+            {name: jnp.asarray(number) for name, number in self.numbers.items()},
+        )
+
+
+@partial(
+    jax.jit, static_argnames=("environment", "algorithm", "sharing"), donate_argnames="training"
+)
+def numbered_episode(
+    environment: Environment,
+    algorithm: Algorithm,
+    sharing: Sharing,
+    training: Training,
+    seed: UInt32[Array, ""],
+    episode: Int[Array, ""],
+    synchronise: Bool[Array, ""],
+    numbers: dict[str, Array],
+) -> tuple[Training, EpisodeLog]:
+    """One episode with these numbers in the algorithm's place."""
+    told = copy(algorithm)
+    for name, number in numbers.items():
+        object.__setattr__(told, name, number)  # as its constructor does: it is frozen
+    return play_episode(environment, told, sharing, training, seed, episode, synchronise)
+
+
+def score(configuration: Configuration, objective: str, report: Report) -> float | None:
+    """What an experiment reaches, to be made small: mean over its seeds; None, if it is given up.
+
+    Reports are of the return with exploration, which costs nothing to know.
+    """
+    trainer = TrialTrainer(configuration, configuration.make_environment())
+    trainer.begin()
+    while trainer.episode < configuration.episodes:
+        last = trainer.episode + 1 == configuration.episodes
+        trainer.play(configuration.synchronises_after(trainer.episode) and not last)
+        if trainer.newly_broken():
+            return None
+        if trainer.episode % REPORT_EPISODES == 0 and not last:
+            value = -float(trainer.history["returns"][-REPORT_EPISODES:].mean())
+            if report(trainer.episode, value):
+                return None
+    found = evaluate(trainer.environment, trainer.algorithm, trainer.actors(), configuration.seeds)
+    if objective == "return":
+        return -float(found.returns.mean())
+    return float(np.mean([skill.globe for skill in found.skill(trainer.environment)]))

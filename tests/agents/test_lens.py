@@ -1,0 +1,123 @@
+"""What the learner sees, and that nothing changes where an option is off."""
+
+from dataclasses import fields
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fedrain.agents import Lens, Spaces, load_algorithm
+from fedrain.agents.networks import apply_network, excess, init_network
+from fedrain.agents.options import Options, without_off
+from fedrain.envs import make
+from fedrain.experiment.stepping import draw, spaces_of
+
+SPACES = Spaces(3, (0.55, 1.4), (0.65, 4.2), (-45.0, 45.0))
+RNG = np.random.default_rng(0)
+SEEN = jnp.asarray(RNG.normal(size=(2, 3)), jnp.float32)
+
+
+@pytest.mark.parametrize("preset", ["paper", "corrected"])
+@pytest.mark.parametrize("algo", ["ddpg", "td3", "tqc"])
+def test_the_published_presets_have_no_option_on(preset, algo):
+    algorithm = load_algorithm(algo, preset)
+    off = Options()
+    assert all(getattr(algorithm, f.name) == getattr(off, f.name) for f in fields(Options))
+
+
+def test_off_nothing_is_touched():
+    lens = Lens(load_algorithm("ddpg", "paper"), SPACES)
+    reward = jnp.array([-4.0, -9.0])
+    assert lens.spaces == SPACES
+    assert lens.observation(SEEN, (0, 1)) is SEEN
+    assert lens.action(SEEN) is SEEN
+    assert lens.reward(reward) is reward
+    assert without_off({"latitude": 0, "depth": 2, "tau": 0.1}) == {"tau": 0.1}
+    assert without_off({"latitude": 3, "depth": 2}) == {"latitude": 3}
+
+
+def test_actions_are_the_bounds_at_their_ends():
+    lens = Lens(Options(unit_actions=True), SPACES)
+    assert (lens.spaces.low, lens.spaces.high) == ((-1.0, -1.0), (1.0, 1.0))
+    for end, bound in ((-1.0, SPACES.low), (1.0, SPACES.high), (0.0, SPACES.centre)):
+        np.testing.assert_allclose(lens.action(jnp.full(2, end)), bound, rtol=1e-6)
+
+
+def test_rewards_are_roots():
+    lens = Lens(Options(root_reward=True, reward_scale=0.5), SPACES)
+    np.testing.assert_allclose(lens.reward(jnp.array([-4.0, -9.0, 0.0])), [-1.0, -1.5, 0.0])
+
+
+def test_rewards_are_logarithms():
+    """Zero where nothing is wrong, the root's slope there, and 1/e of it e − 1 K away."""
+    reward = Lens(Options(log_reward=True), SPACES).reward
+    error = jnp.array([0.0, np.e - 1])
+    np.testing.assert_allclose(reward(-(error**2)), [0.0, -1.0], atol=1e-6)
+    slope = jax.vmap(jax.grad(lambda e: reward(-(e**2)[None])[0]))(jnp.array([1e-3, np.e - 1]))
+    np.testing.assert_allclose(slope, [-1.0, -1 / np.e], rtol=2e-3)
+
+
+def test_restraint_begins_where_tanh_is_flat():
+    np.testing.assert_array_equal(excess(jnp.array([-3.0, 0.0, 3.0])), 0.0)
+    np.testing.assert_allclose(excess(jnp.array([5.0, -4.0])), (4 + 1) / 2)
+
+
+def test_agents_know_their_own_latitude():
+    lens = Lens(Options(observation_scale=10.0, latitude=3), SPACES)
+    assert lens.spaces.observation_size == 6
+    seen = lens.observation(SEEN, (0, 1))
+    np.testing.assert_allclose(seen[:, :3], SEEN / 10, rtol=1e-6)
+    np.testing.assert_allclose(seen[:, 3:], [[-0.5, -1.0, 0.0], [0.5, 1.0, 0.0]], atol=1e-6)
+    np.testing.assert_array_equal(lens.observation(SEEN[1:], (1,))[0], seen[1])
+    nowhere = Lens(Options(latitude=1), Spaces(3, (0.0,), (1.0,)))
+    assert nowhere.spaces.observation_size == 3
+    assert nowhere.observation(SEEN, (0, 1)) is SEEN
+
+
+@pytest.mark.parametrize("latitudes", [48, 96])
+def test_latitudes_are_those_of_the_regions(latitudes):
+    """The same place is the same number on every grid."""
+    centres = np.array(spaces_of(make("ebm-v3", agents=6, latitudes=latitudes)).latitudes)
+    np.testing.assert_allclose(centres, [-75, -45, -15, 15, 45, 75], atol=1e-9)
+
+
+def test_what_is_set_together_is_explored_together():
+    environment = make("ebm-v3", agents=3, latitudes=12)
+    spaces, seed = spaces_of(environment), jnp.asarray(0, jnp.uint32)
+    algorithm = load_algorithm("ddpg", "fedrain")
+    alone = type(algorithm)(**{**_values(algorithm), "common_noise": False})
+    together = type(algorithm)(**{**_values(algorithm), "common_noise": True})
+    common = np.isin(np.arange(spaces.action_size), spaces.common)
+    symbols = [row.symbol for row in environment.model.table if not row.per_latitude]
+    assert common.sum() == len(symbols) == 3
+    step = jnp.asarray(7)
+    first = draw(alone, spaces, (0, 1, 2), seed, step).action
+    second = draw(together, spaces, (0, 1, 2), seed, step).action
+    np.testing.assert_array_equal(first[:, ~common], second[:, ~common])
+    assert len(np.unique(second[:, common])) == 3
+    assert len(np.unique(first[:, common])) == 9
+    # An agent that is alone on its machine draws the same.
+    np.testing.assert_array_equal(draw(together, spaces, (2,), seed, step).action[0], second[2])
+
+
+def _values(algorithm):
+    return {f.name: getattr(algorithm, f.name) for f in fields(algorithm) if f.init}
+
+
+def test_layer_norm_forgets_the_scale_of_its_input():
+    """Without biases, a normalised network gives the same for x and for any multiple of x."""
+    network = init_network(jax.random.key(0), (3, 16, 16, 2))
+    bare = tuple(layer._replace(bias=jnp.zeros_like(layer.bias)) for layer in network)
+    x = 10 * SEEN
+    np.testing.assert_allclose(
+        apply_network(bare, x, True), apply_network(bare, 3 * x, True), atol=1e-4
+    )
+    assert not np.allclose(apply_network(bare, x), apply_network(bare, 3 * x), atol=1e-2)
+
+
+def test_depth_is_the_number_of_hidden_layers():
+    algorithm = load_algorithm("ddpg", "paper")
+    deep = type(algorithm)(**{**_values(algorithm), "depth": 4})
+    agent = deep.init(jax.random.key(0), jax.random.key(1), SPACES)
+    assert len(agent.actor) == len(agent.critic) == 5

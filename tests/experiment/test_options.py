@@ -1,0 +1,149 @@
+"""Options and shared policies in a run: the same bits however it is run."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fedrain.agents import Batch, load_algorithm
+from fedrain.agents.presets import make_algorithm
+from fedrain.envs import parallel_env
+from fedrain.experiment import configure, load, train, training
+from fedrain.experiment.host import Shared, train_on_host
+from fedrain.experiment.stepping import draw, learn, shorten, spaces_of, start_training
+from fedrain.experiment.storage import read_arrays
+from fedrain.experiment.trainer import Trainer
+from fedrain.federation import Sharing
+from tests.experiment.small import SMALL, small_preset
+
+OPTIONS = """
+observation_scale = 30.0
+unit_actions = true
+root_reward = true
+reward_scale = 0.1
+latitude = 3
+common_noise = true
+final_noise = 0.1
+final_rate = 0.2
+updates = 2
+"""
+
+
+@pytest.fixture
+def preset(tmp_path):
+    path = small_preset(tmp_path)
+    text = path.read_text(encoding="utf-8").replace("[ddpg]\n", f"[ddpg]\n{OPTIONS}")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("sharing", [pytest.param("all", marks=pytest.mark.slow), "shared"])
+def test_a_run_that_was_interrupted_has_the_same_bits(tmp_path, preset, monkeypatch, sharing):
+    configuration = configure(preset=preset, agents=4, episodes=6, sharing=sharing, **SMALL)
+    train(configuration, tmp_path / "whole")
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
+
+    def stop(trainer, synchronise, play=Trainer.play):
+        if trainer.episode == 4:
+            raise KeyboardInterrupt
+        return play(trainer, synchronise)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "play", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(configuration, tmp_path / "cut")
+    train(configuration, tmp_path / "cut", resume=True)
+    whole, cut = (read_arrays(tmp_path / n / "weights.safetensors")[0] for n in ("whole", "cut"))
+    for name, weights in whole.items():
+        np.testing.assert_array_equal(weights, cut[name], err_msg=name)
+    if sharing == "shared":
+        assert all((w == w[:, :1]).all() for w in whole.values())
+        run = load(tmp_path / "whole")
+        assert run.configuration.scheme == "shared"
+        assert (run.returns.actor_distance == 0).all()
+    else:
+        assert not np.array_equal(whole["local/0/weight"][:, 0], whole["local/0/weight"][:, 1])
+
+
+@pytest.mark.slow
+def test_the_loaded_policy_speaks_of_the_climate(tmp_path, preset):
+    """Observations in °C and physical actions, whatever the learner saw."""
+    configuration = configure(preset=preset, agents=4, episodes=3, sharing="shared", **SMALL)
+    run = train(configuration, tmp_path / "run")
+    env = configuration.make_environment()
+    policies = [run.policy(agent=agent) for agent in range(4)]
+    state, observation = env.reset()
+    low, high = env.action_bounds
+    for _ in range(10):
+        action = jnp.stack([p(o) for p, o in zip(policies, observation, strict=True)])
+        assert ((low - 1e-6 <= action) & (action <= high + 1e-6)).all()
+        state, observation, _, _ = env.step(state, action)
+    stored = run.results.surface_temperature.sel(policy="local", seed=0).values[-1]
+    np.testing.assert_allclose(env.profile(state), stored, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_host_loop_sees_through_the_same_lens(tmp_path, preset):
+    text = preset.read_text(encoding="utf-8").replace("common_noise = true\n", "")
+    preset.write_text(text, encoding="utf-8")
+    configuration = configure(preset=preset, agents=3, episodes=5, sync_every=2, **SMALL)
+    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
+    latitudes = spaces_of(configuration.make_environment()).latitudes
+    world = Shared(parallel_env(agents=3, **SMALL), latitudes)
+    _, returns = train_on_host(world, configuration.make_algorithm(), 5, sync_every=2, capacity=50)
+    np.testing.assert_allclose(returns, fused, rtol=1e-3)
+
+
+def test_one_memory_holds_what_all_agents_did():
+    environment = configure(agents=4, **SMALL).make_environment()
+    algorithm = load_algorithm("ddpg", "fedrain")
+    spaces, seed = spaces_of(environment), jnp.asarray(0, jnp.uint32)
+    new = start_training(algorithm, spaces, environment.regions, seed, 5, one_policy=True)
+    size = spaces.observation_size + algorithm.latitude
+    assert new.rows.shape[:2] == (1, 20)
+    rng = np.random.default_rng(0)
+    for step in range(2):
+        shapes = ((size,), (spaces.action_size,), (), (size,))
+        row = Batch(*(jnp.asarray(rng.normal(size=(4, *s)), jnp.float32) for s in shapes))
+        draws = draw(algorithm, spaces, environment.regions, seed, jnp.asarray(step))
+        seen = spaces.__class__(size, spaces.low, spaces.high)
+        new, _ = learn(algorithm, seen, new, row, draws, jnp.asarray(step))
+        np.testing.assert_array_equal(new.rows[0, 4 * step : 4 * step + 4, :size], row.observation)
+    assert (new.rows[0, 8:] == 0).all()
+
+
+def test_a_shorter_step_is_a_smaller_rate():
+    """Cutting Adam's step to a share is Adam with that share of its rate."""
+    values = {"tau": 0.02, "batch_size": 8, "width": 8, "exploration_noise": 0.1}
+    values["policy_frequency"] = 1
+    spaces = spaces_of(configure(agents=4, **SMALL).make_environment())
+    rng = np.random.default_rng(0)
+    shapes = ((8, 3), (8, spaces.action_size), (8,), (8, 3))
+    batch = Batch(*(jnp.asarray(rng.normal(size=s), jnp.float32) for s in shapes))
+    key, step = jax.random.key(1), jnp.asarray(0)
+    whole, slow = (make_algorithm("ddpg", {**values, "learning_rate": r}) for r in (1e-3, 1e-4))
+    agent = whole.init(key, key, spaces)
+    after, _ = whole.update(agent, batch, key, step, spaces)
+    expected, _ = slow.update(agent, batch, key, step, spaces)
+    cut = shorten(agent, after, jnp.asarray(0.1))
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), cut.critic, expected.critic
+    )
+
+
+def test_an_option_that_is_off_leaves_a_run_what_it_was():
+    configuration = configure(preset="paper")
+    older = {k: v for k, v in configuration.hyperparameters.items() if k != "latitude"}
+    stored = {**configuration.as_dict(), "hyperparameters": older}
+    del stored["sharing"]["scheme"]
+    assert training.identity(training.from_dict(stored)) == training.identity(configuration)
+
+
+@pytest.mark.parametrize("agents", [12, 24, 48, 96])
+def test_decompositions_up_to_one_agent_a_latitude(agents):
+    configuration = configure(agents=agents, sharing="zones")
+    environment = configuration.make_environment()
+    matrix = Sharing(scheme="zones").matrix(agents)
+    assert environment.region_size == 96 // agents
+    np.testing.assert_allclose(matrix.sum(1), 1)
+    assert (matrix > 0).sum() == agents * agents / 6

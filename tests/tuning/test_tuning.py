@@ -1,0 +1,198 @@
+"""Studies: shared by processes, not lost when one is killed, and ending in a preset that trains."""
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from fedrain.agents import ALGORITHMS, load_algorithm
+from fedrain.agents.presets import make_algorithm
+from fedrain.cli import main
+from fedrain.errors import InputError
+from fedrain.experiment import configure
+from fedrain.tuning import Choice, Range, Tuning, load_space
+from fedrain.tuning.trial import TrialTrainer, numbered_episode, score
+from tests.experiment.small import SMALL, small_preset
+
+needs_optuna = pytest.mark.skipif(
+    importlib.util.find_spec("optuna") is None, reason="needs fedrain[tune]"
+)
+
+#: A process that tunes, with a parabola in the place of the training.
+PROCESS = """
+import sys, time
+from pathlib import Path
+from fedrain.experiment import configure
+from fedrain.tuning import study
+from fedrain.tuning.space import Range
+
+def score(configuration, objective, report):
+    x = configuration.hyperparameters["tau"]
+    time.sleep(0.05)
+    return None if report(10, (x - 0.3) ** 2) else (x - 0.3) ** 2
+
+study.score = score
+tuning = study.Tuning(configure(preset="paper"), {"tau": Range(0.01, 1.0)})
+study.tune(tuning, Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+"""
+
+
+def start(folder, trials, name):
+    command = [sys.executable, "-c", PROCESS, "s.journal", str(trials), name]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+
+
+def lines_of(folder):
+    path = folder / "s.journal"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def trials_of(folder):
+    import optuna
+    from optuna.storages.journal import JournalFileBackend
+
+    storage = optuna.storages.JournalStorage(JournalFileBackend(str(folder / "s.journal")))
+    return optuna.load_study(study_name="fedrain", storage=storage).trials
+
+
+@needs_optuna
+def test_killed_and_shared(tmp_path):
+    """SIGKILL loses one trial; then two processes finish the study without the same trial twice."""
+    first = start(tmp_path, 1000, "killed.toml")
+    deadline = time.monotonic() + 60
+    while len(lines_of(tmp_path)) < 30 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    first.kill()
+    first.communicate()
+    assert first.returncode == -signal.SIGKILL
+    before = [t for t in trials_of(tmp_path) if t.state.is_finished()]
+    assert len(trials_of(tmp_path)) - len(before) <= 1
+    goal = len(before) + 12
+    others = [start(tmp_path, goal, f"{n}.toml") for n in "ab"]
+    said = [process.communicate(timeout=120)[0] for process in others]
+    assert [process.returncode for process in others] == [0, 0]
+    after = [t for t in trials_of(tmp_path) if t.state.is_finished()]
+    assert [t.params for t in after[: len(before)]] == [t.params for t in before]
+    assert goal <= len(after) <= goal + 1  # both may be at the last
+    done = [line.split(":")[0] for text in said for line in text.splitlines()]
+    assert len(done) == len(set(done)) == len(after) - len(before)
+    assert load_algorithm("ddpg", tmp_path / "a.toml").tau == pytest.approx(0.3, abs=0.1)
+
+
+@needs_optuna
+def test_a_study_ends_in_a_preset(tmp_path, capsys):
+    preset, out = small_preset(tmp_path), tmp_path / "best.toml"
+    space = tmp_path / "space.toml"
+    space.write_text("[ddpg]\nwidth = [8]\ntau = { low = 0.01, high = 0.1, log = true }\n")
+    command = [
+        "tune", "--preset", str(preset), "--space", str(space), "--agents", "2", "--episodes", "1",
+        "--trials", "2", "--seeds", "1", "--study", str(tmp_path / "s"), "--out", str(out),
+        "--json",
+    ]  # fmt: skip
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["trials"] == 2
+    best = load_algorithm("ddpg", out)
+    assert (best.width, best.tau) == (8, found["hyperparameters"]["tau"])
+    assert 0.01 <= best.tau <= 0.1
+    assert make_algorithm("ddpg", found["hyperparameters"]) == best
+    assert main([*command, "--objective", "return"]) == 2
+    assert "another experiment" in capsys.readouterr().err
+    (tmp_path / "thesis.tex").write_text("years of work")
+    command[command.index(str(tmp_path / "s"))] = str(tmp_path / "thesis.tex")
+    assert main(command) == 2
+    assert "is not the file of a study" in capsys.readouterr().err
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_numbers_as_arguments_change_nothing(tmp_path):
+    """A trial gives what a run gives, and trials of one shape are compiled once."""
+    configuration = configure(preset=small_preset(tmp_path), agents=2, episodes=4, **SMALL)
+    tuning = Tuning(configuration, {"learning_rate": Range(1e-4, 1e-2)})
+    numbered_episode.clear_cache()
+    scores = [
+        score(tuning.configured({"learning_rate": rate}), "skill", lambda *_: False)
+        for rate in (1e-3, 5e-3)
+    ]
+    assert numbered_episode._cache_size() == 1
+    assert scores[0] != scores[1]
+    from fedrain.experiment import train
+
+    run = train(configuration, tmp_path / "run")
+    assert run.summary()["global_mean"] == pytest.approx(scores[0], rel=1e-3)
+    assert score(configuration, "return", lambda *_: False) == pytest.approx(
+        -float(run.results.returns.sel(policy="local").mean()), rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("algo", list(ALGORITHMS))
+def test_what_is_an_argument_is_no_branch(algo):
+    trainer = TrialTrainer(*_experiment(algo))
+    assert trainer.numbers
+    assert trainer.template.width == trainer.algorithm.width
+    assert type(trainer.template) is type(trainer.algorithm)
+
+
+def _experiment(algo):
+    configuration = configure(algo=algo, agents=2, **SMALL)
+    return configuration, configuration.make_environment()
+
+
+def test_a_hopeless_trial_ends_early(tmp_path):
+    configuration = configure(preset=small_preset(tmp_path), agents=2, episodes=30, **SMALL)
+    reports = []
+
+    def hopeless(episode, value):
+        reports.append((episode, value))
+        return True
+
+    assert score(configuration, "skill", hopeless) is None
+    assert [episode for episode, _ in reports] == [10]
+    assert np.isfinite(reports[0][1])
+
+
+def test_the_published_spaces():
+    for algo in ALGORITHMS:
+        space = load_space(algo)
+        Tuning(configure(algo=algo, preset="paper"), space)  # every end is a value that is allowed
+        published = load_algorithm(algo, "paper")
+        assert all(dimension.holds(getattr(published, n)) for n, dimension in space.items())
+        assert space["tau"] == Range(0.001, 0.1, log=True)
+        assert space["batch_size"] == Choice((64, 128))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[ddpg]\ntua = [0.1]", "hyperparameter 'tua': did you mean 'tau'"),
+        ("[ddpg]\ntau = 0.1", "a range is"),
+        ("[ddpg]\ntau = { low = 1.0, high = 0.1 }", "a range is"),
+        ("[ddpg]\ntau = { low = 0.0, high = 0.1, log = true }", "above 0"),
+        ("[ddpg]\ntau = { low = 0.1, high = 2.0 }", "tau cannot be 2.0"),
+        ("[td3]\ntau = [0.1]", r"no table \[ddpg\]"),
+        ("[ddpg", "not a TOML file"),
+    ],
+)
+def test_bad_spaces(tmp_path, text, message):
+    path = tmp_path / "space.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        Tuning(configure(preset="paper"), load_space("ddpg", path))
+
+
+def test_bad_studies(tmp_path, capsys, monkeypatch):
+    for more, message in (
+        (["--objective", "fun"], "no objective 'fun'"),
+        (["--trials", "0"], "one or more trials"),
+        (["--out", "best.txt"], "ends in .toml"),
+    ):
+        assert main(["tune", *more]) == 2
+        assert message in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert main(["tune", "--study", str(tmp_path / "new")]) == 2
+    assert "pip install 'fedrain[tune]'" in capsys.readouterr().err
