@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import jax
@@ -19,6 +20,17 @@ from fedrain.federation.flower.server import Federation
 from tests.experiment.small import SMALL, small_preset
 
 ROOT = Path(__file__).parents[2]
+
+
+def processes(*words):
+    """Command lines that have all these words, by process."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if all(word in line for word in words):
+                found[int(path.parent.name)] = line
+    return found
 
 
 class Host:
@@ -108,16 +120,8 @@ class Hosts:
         return self._start(f"region-{region}-{kind}", command)
 
     def left(self):
-        """Processes that belong to this federation, by their command lines."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                line = path.read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if str(self.folder) in line and int(path.parent.name) != os.getpid():
-                found.append(line)
-        return found
+        """Processes that belong to this federation."""
+        return [line for pid, line in processes(str(self.folder)).items() if pid != os.getpid()]
 
     def __enter__(self):
         return self

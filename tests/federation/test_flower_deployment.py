@@ -13,7 +13,7 @@ import pytest
 from fedrain.cli import main
 from fedrain.experiment import load
 from fedrain.experiment.storage import read_arrays
-from tests.federation.hosts import ROOT, Hosts, assert_same, local, small
+from tests.federation.hosts import ROOT, Hosts, assert_same, local, processes, small
 
 
 def test_two_nodes_and_a_climate(tmp_path):
@@ -36,13 +36,7 @@ def test_two_nodes_and_a_climate(tmp_path):
     assert "90°S–60°S" in done.stdout
     assert_same(load(out), local(configuration, tmp_path))
     assert not list(tmp_path.glob("fedrain-*"))
-    assert not [
-        line
-        for line in subprocess.run(
-            ["ps", "-eo", "args"], capture_output=True, text=True
-        ).stdout.splitlines()
-        if str(tmp_path) in line
-    ]
+    assert not processes(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -178,11 +172,5 @@ def test_a_node_that_cannot_be_reached_for_a_while(tmp_path):
 
 def program_of(folder, name):
     """Flower's program that works in a folder."""
-    lines = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout
-    found = [
-        line.split()[0]
-        for line in lines.splitlines()
-        if f"leash.py {name}" in line and str(folder) in line
-    ]
-    assert len(found) == 1
-    return int(found[0])
+    (found,) = processes("leash.py", f" {name} ", str(folder))
+    return found

@@ -88,7 +88,7 @@ def end_with_input() -> None:
     """End this process when its standard input does: its parent let go of it, or died."""
 
     def hold() -> None:
-        while sys.stdin.buffer.read(1):
+        while os.read(0, 1):
             pass
         os._exit(0)  # what is on disk is whole at any time, and Flower's program ends with us
 

@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _hold() -> None:
-    while sys.stdin.buffer.read(1):
+    while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE_SECONDS)

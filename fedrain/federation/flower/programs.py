@@ -1,6 +1,7 @@
 """Flower's SuperLink and SuperNode, started on this machine and stopped with us."""
 
 import os
+import re
 import secrets
 import socket
 import subprocess
@@ -20,6 +21,13 @@ SETTINGS = {
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
 }
 STOP_SECONDS = 10.0
+#: What Flower's programs say when they give up, and what it means here.
+SIGNS = {
+    "address already in use": "somebody listens on that port already",
+    "[code: 2004]": "the server knows no such key, or its node is at work elsewhere",
+    "401 Unauthorized": "the server has forgotten this node",
+    "CERTIFICATE_VERIFY_FAILED": "the server's certificate is not of our authority",
+}
 HERE = "127.0.0.1"
 
 
@@ -32,6 +40,7 @@ class Program:
         command = [sys.executable, "-P", leash.__file__, name, *arguments]
         environment = {**os.environ, **SETTINGS, "FLWR_HOME": str(folder.absolute() / "flower")}
         with self.log.open("ab") as log:
+            self._begin = log.tell()
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -48,10 +57,13 @@ class Program:
 
     def last_words(self) -> str:
         """Why it ended, as far as it said."""
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        said = [line.split("\x1b[0m")[-1].strip(" :\t") for line in lines[-30:]]
-        errors = [line for line in said if line and "http" not in line]
-        return errors[-1] if errors else "it said nothing"
+        said = self.log.read_bytes()[self._begin :].decode(errors="replace")
+        for sign, meaning in SIGNS.items():
+            if sign in said:
+                return meaning
+        lines = [re.sub(r"\x1b\[\d+m", "", line).strip() for line in said.splitlines()]
+        lines = [line for line in lines if line and not line.startswith("INFO")]
+        return lines[-1] if lines else f"see {self.log}"
 
     def stop(self) -> None:
         """Let go, and see it end."""

@@ -28,16 +28,16 @@ class Roster:
         self._claims: dict[int, int | None] = {}  # node → region, as the nodes say
         self._refused: set[tuple[int, str]] = set()
 
-    def gather(self, grid: Grid, wait_seconds: float, all_of_them: bool) -> dict[int, int]:
-        """The nodes that are there, waiting for all regions, or for one at least."""
+    def gather(self, grid: Grid, wait_seconds: float, wanted: int, least: int) -> dict[int, int]:
+        """The nodes that are there: waits for so many, and then is content with fewer."""
         end = time.monotonic() + wait_seconds
         while True:
             nodes = self.refresh(grid)
-            missing = sorted(set(range(self.agents)) - nodes.keys())
-            if not missing or (nodes and not all_of_them):
+            late = time.monotonic() > end
+            if len(nodes) >= (least if late else wanted):
                 return nodes
-            if time.monotonic() > end:
-                listed = ", ".join(map(str, missing))
+            if late:
+                listed = ", ".join(str(r) for r in range(self.agents) if r not in nodes)
                 raise InputError(f"no node for region {listed} within {wait_seconds:g} s")
             time.sleep(POLL_SECONDS)
 

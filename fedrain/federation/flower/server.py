@@ -122,8 +122,9 @@ class Federation:
     def run(self, grid: Grid) -> None:
         """Play all rounds that are left and write the results."""
         self._load()
-        # One that goes on does so without those that have not come back.
-        self.roster.gather(grid, self.wait_seconds, all_of_them=not self.finished)
+        # One that goes on does so without those that do not come back in time.
+        agents = self.configuration.agents
+        self.roster.gather(grid, self.wait_seconds, agents, 1 if self.finished else agents)
         configuration, strategy = self.configuration, self.strategy
         length = configuration.make_environment().episode_length
         agent_steps = length * len(configuration.seeds) * configuration.agents
@@ -131,7 +132,7 @@ class Federation:
         self.progress = Progress(configuration.episodes, agent_steps, done, pause=0.0)
         strategy.like, strategy.say = self.like, self.say
         strategy.gather = partial(
-            self.roster.gather, wait_seconds=self.wait_seconds, all_of_them=False
+            self.roster.gather, wait_seconds=self.wait_seconds, wanted=1, least=1
         )
         strategy.plan, strategy.done = self._plan, self._done
         self._begin = time.perf_counter()
