@@ -26,6 +26,8 @@ def columns_figure(
     skill, cost = figure.subplots(1, 2)
     for scheme, colour, mark in zip(schemes, COLOURS, MARKS, strict=True):
         found = {n: results[f"a{n}-{scheme}"] for n in agents if f"a{n}-{scheme}" in results}
+        if not found:
+            continue
         globe = [np.array(f["global"]) for f in found.values()]
         style = {"color": colour, "marker": mark, "markersize": 4, "label": LABELS[scheme]}
         skill.plot(list(found), [g.mean() for g in globe], **style)
@@ -43,8 +45,12 @@ def columns_figure(
         axes.set_xlabel("agents (latitude bands)")
         axes.spines[["top", "right"]].set_visible(False)
     skill.set_yticks([1.4, 2, 3, 4, 6], ["1.4", "2", "3", "4", "6"], minor=False)
-    skill.minorticks_off()
-    cost.legend(frameon=False, fontsize=8)
+    seconds = [10, 20, 50, 100, 200, 500]
+    cost.set_yticks(seconds, [str(s) for s in seconds], minor=False)
+    cost.set_ylim(8, max(60, cost.get_ylim()[1]))
+    for axes in (skill, cost):
+        axes.minorticks_off()
+    cost.legend(frameon=False, fontsize=8, loc="upper left")
     return figure
 
 
