@@ -1,10 +1,12 @@
 """A node's side of a deployment: the agent of one region, resident, behind a SuperNode."""
 
 import shutil
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import jax
 
 from fedrain.errors import InputError
@@ -26,7 +28,7 @@ from fedrain.federation.flower.programs import (
 from fedrain.federation.flower.region import RegionHost
 from fedrain.federation.flower.superlink import refuse_open_address
 
-RESTART_SECONDS = 5.0
+RESTART_SECONDS = 3.0
 
 
 class Resident:
@@ -93,14 +95,30 @@ def run_node(
     secret = make_secret(folder / "supernode.secret")
     said = ""
     while True:
-        own = free_port()
-        arguments = ["--superlink", f"{host}:{port}", *security, "--isolation", "process"]
-        arguments += ["--node-config", f"region={resident.region}", "--port", str(own)]
-        arguments += ["--superexec-auth-secret-file", str(folder / "supernode.secret")]
-        with Program("supernode", arguments, folder) as program:
-            runtime = Runtime(f"{HERE}:{own}", secret, None)
-            serve_client_app(runtime, app, lambda: program.runs)
-        if (why := program.last_words()) != said:
+        why = _obstacle(server, credentials)
+        if why is None:
+            own = free_port()
+            more = ["--superlink", f"{host}:{port}", "--port", str(own), "--isolation", "process"]
+            more += ["--node-config", f"region={resident.region}"]
+            more += ["--superexec-auth-secret-file", str(folder / "supernode.secret")]
+            with Program("supernode", [*more, *security], folder) as program:
+                runtime = Runtime(f"{HERE}:{own}", secret, None)
+                serve_client_app(runtime, app, lambda: program.runs)  # noqa: B023
+            why = program.last_words()
+        if why != said:
             say(f"region {resident.region}: not connected ({why}); trying again")
             said = why
         time.sleep(RESTART_SECONDS)
+
+
+def _obstacle(server: str, credentials: Credentials | None) -> str | None:
+    """Why the server cannot be spoken to, if so."""
+    verify: ssl.SSLContext | bool = True
+    if credentials is not None:
+        verify = ssl.create_default_context(cafile=credentials.authority)
+    try:
+        httpx.get(f"http{'' if credentials is None else 's'}://{server}/", verify=verify)
+    except httpx.TransportError as error:
+        reason = str(error) or type(error).__name__
+        return f"{server}: {reason.removeprefix('[Errno 111] ')}"
+    return None
