@@ -31,23 +31,24 @@ def sh(*command):
 
 @pytest.fixture
 def machines(tmp_path):
-    """Three namespaces on one switch, each with a folder of its own."""
+    """Three namespaces, each with a folder of its own; beta and gamma have a line to alpha."""
     mark = f"fr{os.getpid() % 10000}"
-    sh("ip", "netns", "add", f"{mark}-switch")
-    names = [f"{mark}-switch"]
-    sh("ip", "-n", f"{mark}-switch", "link", "add", "br", "type", "bridge")
-    sh("ip", "-n", f"{mark}-switch", "link", "set", "br", "up")
+    server = MACHINES["alpha"]
     for name, address in MACHINES.items():
-        space = f"{mark}-{name}"
-        sh("ip", "netns", "add", space)
-        names.append(space)
-        switch = f"{mark}-switch"
-        sh("ip", "-n", switch, "link", "add", name, "type", "veth", "peer", "eth0", "netns", space)
-        sh("ip", "-n", switch, "link", "set", name, "master", "br", "up")
-        sh("ip", "-n", space, "address", "add", f"{address}/24", "dev", "eth0")
-        sh("ip", "-n", space, "link", "set", "eth0", "up")
-        sh("ip", "-n", space, "link", "set", "lo", "up")
+        sh("ip", "netns", "add", f"{mark}-{name}")
+        sh("ip", "-n", f"{mark}-{name}", "link", "set", "lo", "up")
         (tmp_path / name).mkdir()
+        if name == "alpha":
+            continue
+        ends = {
+            f"{mark}-alpha": (name, server, address),
+            f"{mark}-{name}": ("eth0", address, server),
+        }
+        pair = ("type", "veth", "peer", "eth0", "netns", f"{mark}-{name}")
+        sh("ip", "-n", f"{mark}-alpha", "link", "add", name, *pair)
+        for space, (device, own, other) in ends.items():
+            sh("ip", "-n", space, "address", "add", own, "peer", other, "dev", device)
+            sh("ip", "-n", space, "link", "set", device, "up")
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     script = bin_folder / "fedrain"
@@ -81,8 +82,8 @@ def machines(tmp_path):
             process.send_signal(signal.SIGINT)
     for process in started:
         process.wait(30)
-    for name in names:
-        sh("ip", "netns", "del", name)
+    for name in MACHINES:
+        sh("ip", "netns", "del", f"{mark}-{name}")
 
 
 def commands():

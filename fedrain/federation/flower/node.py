@@ -103,7 +103,7 @@ def run_node(
             more += ["--superexec-auth-secret-file", str(folder / "supernode.secret")]
             with Program("supernode", [*more, *security], folder) as program:
                 runtime = Runtime(f"{HERE}:{own}", secret, None)
-                serve_client_app(runtime, app, lambda: program.runs)  # noqa: B023
+                serve_client_app(runtime, app, lambda: program.runs)
             why = program.last_words()
         if why != said:
             say(f"region {resident.region}: not connected ({why}); trying again")
