@@ -140,7 +140,7 @@ def test_only_nodes_are_heard_from_elsewhere(tmp_path, machines):
         ("/v1/control/start-run", 403),
         ("/v1/runtime/acquire-task", 403),
         ("/docs", 403),
-        ("/v1/fleet/pull-messages", 401),
+        ("/v1/fleet/pull-messages", 415),  # heard, and not understood
     ):
         ask = (
             f"{sys.executable} -c \"import httpx; print(httpx.post('https://10.0.0.1:9000{path}', "

@@ -22,7 +22,10 @@ def take_payload(trainings: Sequence[Training], position: int, sharing: Sharing)
     names = ("actor", "critic") if sharing.critics else ("actor",)
 
     def of_seed(agents: Agent) -> Payload:
-        return {n: jax.tree.map(lambda leaf: leaf[position], getattr(agents, n)) for n in names}
+        return {
+            name: jax.tree.map(lambda leaf: np.asarray(leaf)[position], getattr(agents, name))
+            for name in names
+        }
 
     seeds = [of_seed(training.agents) for training in trainings]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *seeds)

@@ -213,6 +213,9 @@ def make_strategy(name: str, configuration: Configuration) -> Any:
 
 
 def _single_precision(arrays: ArrayRecord) -> ArrayRecord:
+    """What some of Flower's strategies make double."""
+    if all(array.dtype == "float32" for array in arrays.values()):
+        return arrays
     return ArrayRecord({n: Array(np.asarray(a.numpy(), np.float32)) for n, a in arrays.items()})
 
 
@@ -222,5 +225,5 @@ def _no_metrics(_: list[RecordDict], __: str) -> MetricRecord:
 
 
 def _size(arrays: dict[str, np.ndarray]) -> float:
-    total = sum(float((np.asarray(a, float) ** 2).sum()) for a in arrays.values())
+    total = sum(float(np.linalg.norm(a)) ** 2 for a in arrays.values())
     return float(np.sqrt(total / sum(a.size for a in arrays.values())))
