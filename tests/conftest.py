@@ -1,5 +1,6 @@
 """What tests share."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fedrain.climate import ClimateModel
 # What one test has compiled, the others need not compile again.
 _COMPILED = Path(__file__).parent.parent / ".pytest_cache" / "compiled"
 jax.config.update("jax_compilation_cache_dir", str(_COMPILED))
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(_COMPILED)  # also those in processes of their own
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 settings.register_profile("fedrain", deadline=None)  # times say nothing on a shared machine

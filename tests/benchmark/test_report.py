@@ -32,6 +32,7 @@ def test_needs_nothing_else(report):
     assert "/*" + "DATA*/" not in text
 
 
+@pytest.mark.slow
 def test_same_bytes_twice(report, tmp_path):
     again = tmp_path / "again.html"
     write_report(load_results(RESULTS), RESULTS, again)

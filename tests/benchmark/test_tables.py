@@ -31,6 +31,7 @@ def hashes(paths):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
+@pytest.mark.slow
 def test_made_twice_they_are_the_same_bytes(results, tmp_path):
     some = {cell: result for cell, result in results.items() if "ebm-v3-a2-fed05" in cell.name}
     for make in (make_tables, make_figures):

@@ -112,6 +112,7 @@ def test_one_memory_holds_what_all_agents_did():
     assert (new.rows[0, 8:] == 0).all()
 
 
+@pytest.mark.slow
 def test_a_shorter_step_is_a_smaller_rate():
     """Cutting Adam's step to a share is Adam with that share of its rate."""
     values = {"tau": 0.02, "batch_size": 8, "width": 8, "exploration_noise": 0.1}

@@ -48,7 +48,12 @@ def assert_same(first, second):
 
 
 @pytest.mark.parametrize(
-    ("env", "algo"), [("ebm-v1", "td3"), ("ebm-v2", "tqc"), ("ebm-v3", "ddpg")]
+    ("env", "algo"),
+    [
+        ("ebm-v1", "td3"),
+        pytest.param("ebm-v2", "tqc", marks=pytest.mark.slow),
+        ("ebm-v3", "ddpg"),
+    ],
 )
 def test_the_same_bits_twice(tmp_path, preset, env, algo):
     configuration = configure(env=env, algo=algo, preset=preset, seeds=2, episodes=5, **SMALL)
@@ -159,7 +164,7 @@ def world_of(env):
 @pytest.mark.parametrize(
     ("env", "algo"),
     [
-        ("ebm-v1", "tqc"),
+        pytest.param("ebm-v1", "tqc", marks=pytest.mark.slow),
         pytest.param("ebm-v2", "td3", marks=pytest.mark.slow),
         ("ebm-v3", "ddpg"),
     ],

@@ -46,7 +46,8 @@ def federate(configuration, folder, climate=None):
     return load(folder / "run"), homes
 
 
-@pytest.mark.parametrize("env", [pytest.param("ebm-v2", marks=pytest.mark.slow), "ebm-v3"])
+@pytest.mark.slow
+@pytest.mark.parametrize("env", ["ebm-v2", "ebm-v3"])
 def test_gives_what_train_gives(tmp_path, env):
     """To float32 tolerance: a region alone is not computed in the same order as one of several."""
     configuration = configure(

@@ -60,6 +60,7 @@ def trials_of(folder):
     return optuna.load_study(study_name="fedrain", storage=storage).trials
 
 
+@pytest.mark.slow
 @needs_optuna
 def test_killed_and_shared(tmp_path):
     """SIGKILL loses one trial; then two processes finish the study without the same trial twice."""

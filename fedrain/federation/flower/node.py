@@ -45,8 +45,9 @@ class Resident:
         self.region, self.folder, self.climate = region, folder, climate
         self.credentials, self.say = credentials, say
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # What was compiled once is there when the node comes back.
-        jax.config.update("jax_compilation_cache_dir", str(folder.absolute() / "compiled"))
+        if jax.config.values["jax_compilation_cache_dir"] is None:
+            # What was compiled once is there when the node comes back.
+            jax.config.update("jax_compilation_cache_dir", str(folder.absolute() / "compiled"))
         self._held: tuple[str, RegionHost] | None = None
 
     def find(self, configuration: Configuration, run: str) -> RegionHost:

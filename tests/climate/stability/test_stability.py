@@ -135,6 +135,7 @@ def temperature_between(found):
     return found[1][0] + 0.3
 
 
+@pytest.mark.slow
 def test_step_albedo_agrees_with_climlab():
     """climlab's own EBM after 100 years: the ice line within a cell, temperature within 0.05 K."""
     peer = import_climlab().EBM(num_lat=90)
