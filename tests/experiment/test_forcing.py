@@ -66,6 +66,7 @@ def test_command(capsys, run):
     assert "2 × CO₂ at once" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_no_agent_beats_optimal_control(tmp_path):
     """A run of the standard environment made here, and every run that lies in ``runs``."""
     preset = small_preset(tmp_path)

@@ -61,7 +61,7 @@ ALGORITHMS = {
 }
 
 
-@pytest.mark.parametrize("name", list(ALGORITHMS))
+@pytest.mark.parametrize("name", ["ddpg", pytest.param("td3", marks=pytest.mark.slow), "tqc"])
 def test_reaches_the_optimum(name):
     (algorithm, episodes), seeds = ALGORITHMS[name], (0, 1)
     environment = make(

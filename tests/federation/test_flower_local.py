@@ -80,7 +80,9 @@ class StopError(Exception):
     pass
 
 
-@pytest.mark.parametrize("moment", ["before the reply", "after the reply"])
+@pytest.mark.parametrize(
+    "moment", [pytest.param("before the reply", marks=pytest.mark.slow), "after the reply"]
+)
 def test_goes_on_after_the_server_died(tmp_path, preset, moment, monkeypatch):
     """Killed while the third round is played, or when its replies are there but not kept."""
     monkeypatch.setattr(fleet, "CHECKPOINT_SECONDS", 0.0)
@@ -129,9 +131,14 @@ def test_goes_on_after_the_server_died(tmp_path, preset, moment, monkeypatch):
     [
         ("nan", "not finite"),
         ("huge", "far outside"),
-        ("shapes", "does not fit"),
-        ("other", "another region"),
-        ("empty", "another region"),
+        *(
+            pytest.param(kind, reason, marks=pytest.mark.slow)
+            for kind, reason in (
+                ("shapes", "does not fit"),
+                ("other", "another region"),
+                ("empty", "another region"),
+            )
+        ),
     ],
 )
 def test_bad_updates_are_named_and_left_out(tmp_path, preset, change, reason):

@@ -167,6 +167,7 @@ def test_the_globe_does_not_stop_for_a_late_agent(environment, static):
     np.testing.assert_array_equal(climate.begin(1, Episode(1, 0)), np.full(4, 50.0))
 
 
+@pytest.mark.slow
 def test_an_agent_that_misses_an_episode_learns_on_in_the_next(tmp_path):
     configuration = configure(
         env="ebm-v3", agents=2, sync_every=2, episodes=6, preset=small_preset(tmp_path), **SMALL

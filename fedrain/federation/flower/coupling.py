@@ -38,6 +38,8 @@ ALIVE = (
 #: Requests that wait for each other: as many threads as there may be agents and seeds.
 THREADS = 256
 RETRY_SECONDS = 0.5
+#: The climate is not there, or ended while it was at the answer.
+LOST = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 
 @dataclass
@@ -154,7 +156,7 @@ class RemoteClimate:
             try:
                 answer = call(request)
             except grpc.RpcError as error:
-                if error.code() != grpc.StatusCode.UNAVAILABLE:
+                if error.code() not in LOST:
                     raise _translate(error, self.address) from None
                 if lost is None:
                     lost = time.monotonic()
