@@ -31,6 +31,17 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
         raise _explain(path, error) from None
 
 
+def write_bytes(path: Path, content: bytes, secret: bool = False) -> None:
+    """A file; a secret is its owner's from the first byte on."""
+
+    def write(partial: Path) -> None:
+        mode = 0o600 if secret else 0o644
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(content)
+
+    write_whole(path, write)
+
+
 @contextmanager
 def claim(path: Path) -> Iterator[bool]:
     """Hold a lock that the system lets go of when the process dies; whether it was free."""

@@ -33,6 +33,7 @@ class Trainer:
     elsewhere.
     """
 
+    compiled = staticmethod(run_episode)  # what plays an episode
     in_turn = False  # whether the seeds have to be played one after the other
 
     def __init__(
@@ -102,7 +103,7 @@ class Trainer:
         return jax.block_until_ready(log)
 
     def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:
-        return run_episode(
+        return self.compiled(
             self.environment,
             self.algorithm,
             self.sharing,

@@ -5,7 +5,6 @@ loses the trial that it was at; the others, and the next that is started, go on 
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fedrain.agents.presets import make_algorithm
 from fedrain.errors import InputError, MissingExtraError
 from fedrain.experiment.configuration import Configuration
-from fedrain.experiment.training import identity
+from fedrain.experiment.training import Say, identity
 from fedrain.files import write_whole
 from fedrain.tuning.space import Space
 from fedrain.tuning.trial import OBJECTIVES, score
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 NAME = "fedrain"
 WARM_TRIALS = 5  # before any trial is given up
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

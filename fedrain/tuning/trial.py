@@ -8,11 +8,12 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, UInt32
+from jaxtyping import Array
 
 from fedrain.agents import Algorithm
 from fedrain.envs import Environment
@@ -21,7 +22,6 @@ from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import EpisodeLog, play_episode
 from fedrain.experiment.stepping import Training
 from fedrain.experiment.trainer import Trainer
-from fedrain.federation import Sharing
 
 #: Hyperparameters that no branch in the program depends on.
 NUMBERS = (
@@ -46,37 +46,24 @@ class TrialTrainer(Trainer):
         self.numbers = {n: getattr(self.algorithm, n) for n in names if n in settable}
         self.template = replace(self.algorithm, **{n: type(v)(1) for n, v in self.numbers.items()})
 
-    def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:
-        return numbered_episode(
-            self.environment,
-            self.template,
-            self.sharing,
-            self.trainings[index],
-            self.seeds[index],
-            jnp.asarray(self.episode),
-            jnp.asarray(synchronise),
-            {name: jnp.asarray(number) for name, number in self.numbers.items()},
-        )
+    def compiled(
+        self, environment: Environment, algorithm: Algorithm, *rest: Any
+    ) -> tuple[Training, EpisodeLog]:
+        """An episode with the numbers beside the algorithm."""
+        del algorithm
+        numbers = {name: jnp.asarray(number) for name, number in self.numbers.items()}
+        return numbered_episode(numbers, environment, self.template, *rest)
 
 
-@partial(
-    jax.jit, static_argnames=("environment", "algorithm", "sharing"), donate_argnames="training"
-)
+@partial(jax.jit, static_argnums=(1, 2, 3), donate_argnums=4)
 def numbered_episode(
-    environment: Environment,
-    algorithm: Algorithm,
-    sharing: Sharing,
-    training: Training,
-    seed: UInt32[Array, ""],
-    episode: Int[Array, ""],
-    synchronise: Bool[Array, ""],
-    numbers: dict[str, Array],
+    numbers: dict[str, Array], environment: Environment, algorithm: Algorithm, *rest: Any
 ) -> tuple[Training, EpisodeLog]:
-    """One episode with these numbers in the algorithm's place."""
+    """One episode with these numbers in the algorithm's place; the rest as of `play_episode`."""
     told = copy(algorithm)
     for name, number in numbers.items():
         object.__setattr__(told, name, number)  # as its constructor does: it is frozen
-    return play_episode(environment, told, sharing, training, seed, episode, synchronise)
+    return play_episode(environment, told, *rest)
 
 
 def score(configuration: Configuration, objective: str, report: Report) -> float | None:

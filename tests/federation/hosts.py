@@ -119,6 +119,15 @@ class Hosts:
         command = ["-m", "tests.federation.odd", kind, *self.node_arguments(region, keys)]
         return self._start(f"region-{region}-{kind}", command)
 
+    def start(self):
+        """All of it, as it should be; the server."""
+        if self.shared:
+            self.climate()
+        server = self.server()
+        for region in range(self.configuration.agents):
+            self.node(region)
+        return server
+
     def left(self):
         """Processes that belong to this federation."""
         return [line for pid, line in processes(str(self.folder)).items() if pid != os.getpid()]

@@ -64,11 +64,7 @@ def test_bad_input(tmp_path, monkeypatch, capsys, command, reason):
 def test_six_nodes(tmp_path, env):
     configuration = small(tmp_path, env=env, agents=6, sync_every=5, episodes=10)
     with Hosts(tmp_path, configuration) as hosts:
-        if hosts.shared:
-            hosts.climate()
-        server = hosts.server()
-        for region in range(6):
-            hosts.node(region)
+        server = hosts.start()
         server.finish()
     assert_same(load(hosts.out), local(configuration, tmp_path))
 
@@ -114,9 +110,7 @@ def test_a_server_that_dies(tmp_path, victim):
     """It goes on from its last round, and ends as one that did not die."""
     configuration = small(tmp_path, episodes=15)
     with Hosts(tmp_path, configuration) as hosts:
-        server = hosts.server()
-        for region in range(2):
-            hosts.node(region)
+        server = hosts.start()
         server.wait_for("episode 6/15")
         if victim == "server":
             server.kill()
@@ -158,9 +152,7 @@ def test_a_node_that_cannot_be_reached_for_a_while(tmp_path):
     """Cut off for 30 s: the others wait, nothing is lost."""
     configuration = small(tmp_path, episodes=15)
     with Hosts(tmp_path, configuration) as hosts:
-        server = hosts.server()
-        for region in range(2):
-            hosts.node(region)
+        server = hosts.start()
         server.wait_for("episode 3/15")
         program = program_of(hosts.folder / "node-1", "supernode")
         os.kill(program, signal.SIGSTOP)

@@ -9,7 +9,6 @@ again when it has lost the answer, or when the climate was lost and came back fr
 
 import csv
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +21,7 @@ from fedrain.envs import Environment, State
 from fedrain.errors import InputError
 from fedrain.experiment.host import MissedStepError
 from fedrain.experiment.storage import read_arrays, write_arrays
-
-Say = Callable[[str], None]
+from fedrain.experiment.training import Say
 
 
 class Answer(NamedTuple):

@@ -16,9 +16,11 @@ from jaxtyping import Float
 from fedrain.envs import Environment
 from fedrain.errors import InputError
 from fedrain.experiment.host import MissedStepError
+from fedrain.experiment.training import Say
 from fedrain.federation.flower import climate_pb2
-from fedrain.federation.flower.climate import Answer, Episode, Say, SharedClimate
+from fedrain.federation.flower.climate import Answer, Episode, SharedClimate
 from fedrain.federation.flower.credentials import Credentials
+from fedrain.federation.flower.programs import refuse_open_address
 
 messages: Any = climate_pb2  # its classes are made as it is imported
 SERVICE = "fedrain.climate.v1.Climate"
@@ -64,8 +66,9 @@ class ClimateService:
         self._admit(request.region, context)
         action = np.asarray(request.parameters, np.float32)
         episode = _episode(request.episode)
-        answer = self.climate.step(request.region, episode, request.time, action)
-        observation, reward, ended = answer
+        observation, reward, ended = self.climate.step(
+            request.region, episode, request.time, action
+        )
         return messages.Outcome(temperature=observation, reward=reward, ended=ended)
 
     def _admit(self, region: int, context: grpc.ServicerContext) -> None:
@@ -91,6 +94,7 @@ def serve_climate(
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
     try:
         if credentials is None:
+            refuse_open_address(address)
             port = server.add_insecure_port(address)
         else:
             pair = (credentials.tls_key.read_bytes(), credentials.certificate.read_bytes())
@@ -120,6 +124,13 @@ class RemoteClimate:
             )
             self._channel = grpc.secure_channel(address, secure, options=ALIVE)
 
+        self._calls = {
+            name: self._channel.unary_unary(
+                f"/{SERVICE}/{name}", request.SerializeToString, reply.FromString
+            )
+            for name, (request, reply) in REQUESTS.items()
+        }
+
     def check(self, environment: Environment) -> None:
         """Refuse a climate that is not that of the experiment."""
         if self._ask("Describe", messages.DescribeRequest()) != describe(environment):
@@ -147,14 +158,10 @@ class RemoteClimate:
         self._channel.close()
 
     def _ask(self, name: str, request: Any) -> Any:
-        _, reply = REQUESTS[name]
-        call = self._channel.unary_unary(
-            f"/{SERVICE}/{name}", type(request).SerializeToString, reply.FromString
-        )
         lost: float | None = None
         while True:
             try:
-                answer = call(request)
+                answer = self._calls[name](request)
             except grpc.RpcError as error:
                 if error.code() not in LOST:
                     raise _translate(error, self.address) from None

@@ -7,7 +7,6 @@ folder for each host: what is in it is all that the host needs, and nobody else'
 
 import datetime
 import ipaddress
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fedrain.errors import InputError
-from fedrain.files import write_whole
+from fedrain.files import write_bytes
 
 AUTHORITY, CERTIFICATE, TLS_KEY, NODE_KEY = "authority.pem", "host.pem", "host.key", "node.key"
 NODES = "nodes"  # public keys, at the server
@@ -91,9 +90,9 @@ def make_credentials(folder: Path, regions: int, hosts: Sequence[str] = ()) -> l
         if not home.exists():
             key = _write_host(home, authority, f"region-{region}", ())
             openssh = serialization.PrivateFormat.OpenSSH
-            _write(home / NODE_KEY, _private(key, openssh), secret=True)
+            write_bytes(home / NODE_KEY, _private(key, openssh), secret=True)
             known = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
-            _write(public / f"region-{region}.pub", key.public_key().public_bytes(*known))
+            write_bytes(public / f"region-{region}.pub", key.public_key().public_bytes(*known))
             made.append(home)
     return made
 
@@ -114,8 +113,8 @@ class _Authority:
         builder = _builder(name, name, self.key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
         self.certificate = builder.sign(self.key, hashes.SHA256())
-        _write(key, _private(self.key), secret=True)
-        _write(certificate, self.pem)
+        write_bytes(key, _private(self.key), secret=True)
+        write_bytes(certificate, self.pem)
 
     @property
     def pem(self) -> bytes:
@@ -140,9 +139,9 @@ def _write_host(
     shutil.rmtree(partial, ignore_errors=True)
     key = ec.generate_private_key(ec.SECP384R1())
     names = list(dict.fromkeys([*hosts, *LOOPBACK]))
-    _write(partial / TLS_KEY, _private(key), secret=True)
-    _write(partial / CERTIFICATE, authority.sign(name, names, key))
-    _write(partial / AUTHORITY, authority.pem)
+    write_bytes(partial / TLS_KEY, _private(key), secret=True)
+    write_bytes(partial / CERTIFICATE, authority.sign(name, names, key))
+    write_bytes(partial / AUTHORITY, authority.pem)
     partial.replace(home)
     return key
 
@@ -180,12 +179,3 @@ def _private(
     form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8,
 ) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
-
-
-def _write(path: Path, content: bytes, secret: bool = False) -> None:
-    def write(partial: Path) -> None:
-        mode = 0o600 if secret else 0o644
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-            file.write(content)
-
-    write_whole(path, write)

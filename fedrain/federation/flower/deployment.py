@@ -14,6 +14,7 @@ import httpx
 from fedrain.errors import FailureError, InputError
 from fedrain.federation.flower.credentials import Credentials, make_credentials
 from fedrain.federation.flower.executor import run_server_app
+from fedrain.federation.flower.leash import wait_for_end_of_input
 from fedrain.federation.flower.programs import HERE, STOP_SECONDS, free_port
 from fedrain.federation.flower.server import Federation, make_server_app
 from fedrain.federation.flower.superlink import start_superlink
@@ -88,8 +89,7 @@ def end_with_input() -> None:
     """End this process when its standard input does: its parent let go of it, or died."""
 
     def hold() -> None:
-        while os.read(0, 1):
-            pass
+        wait_for_end_of_input()
         os._exit(0)  # what is on disk is whole at any time, and Flower's program ends with us
 
     threading.Thread(target=hold, daemon=True).start()

@@ -29,9 +29,14 @@ def main() -> None:
         flower_supernode()
 
 
-def _hold() -> None:
+def wait_for_end_of_input() -> None:
+    """Until the parent lets go, or dies."""
     while os.read(0, 1):
         pass
+
+
+def _hold() -> None:
+    wait_for_end_of_input()
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)

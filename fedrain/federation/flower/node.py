@@ -7,13 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import jax
 
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration
-from fedrain.experiment.training import identity
+from fedrain.experiment.training import Say, identity
 from fedrain.federation.flower.client import make_client_app
-from fedrain.federation.flower.climate import Say
 from fedrain.federation.flower.coupling import RemoteClimate
 from fedrain.federation.flower.credentials import Credentials
 from fedrain.federation.flower.executor import Runtime, serve_client_app
@@ -23,10 +21,10 @@ from fedrain.federation.flower.programs import (
     Program,
     free_port,
     make_secret,
+    refuse_open_address,
     split_address,
 )
-from fedrain.federation.flower.region import RegionHost
-from fedrain.federation.flower.superlink import refuse_open_address
+from fedrain.federation.flower.region import RegionHost, keep_compiled
 
 RESTART_SECONDS = 3.0
 
@@ -45,9 +43,7 @@ class Resident:
         self.region, self.folder, self.climate = region, folder, climate
         self.credentials, self.say = credentials, say
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if jax.config.values["jax_compilation_cache_dir"] is None:
-            # What was compiled once is there when the node comes back.
-            jax.config.update("jax_compilation_cache_dir", str(folder.absolute() / "compiled"))
+        keep_compiled(folder)
         self._held: tuple[str, RegionHost] | None = None
 
     def find(self, configuration: Configuration, run: str) -> RegionHost:
@@ -86,7 +82,7 @@ def run_node(
     credentials, folder, say = resident.credentials, resident.folder, resident.say
     host, port = split_address(server)
     if credentials is None:
-        refuse_open_address(host)
+        refuse_open_address(server)
         security = ["--insecure"]
     else:
         security = ["--root-certificates", str(credentials.authority)]

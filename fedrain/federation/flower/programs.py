@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fedrain.errors import InputError
 from fedrain.federation.flower import leash
-from fedrain.files import write_whole
+from fedrain.files import write_bytes
 
 #: Flower calls nobody, installs nothing, and leaves the user's own Flower settings alone.
 SETTINGS = {
@@ -101,10 +101,12 @@ def split_address(address: str) -> tuple[str, int]:
 def make_secret(path: Path) -> bytes:
     """A secret that this process shares with the program that it starts."""
     secret = secrets.token_bytes(32)
-
-    def write(partial: Path) -> None:
-        partial.touch(mode=0o600)
-        partial.write_bytes(secret)
-
-    write_whole(path, write)
+    write_bytes(path, secret, secret=True)
     return secret
+
+
+def refuse_open_address(address: str) -> None:
+    """Without TLS and keys, nobody from elsewhere may connect."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host not in (HERE, "::1", "localhost"):
+        raise InputError(f"--insecure listens on {HERE} only, not on {host}")

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -32,6 +33,12 @@ class Climate(Protocol):
         self, region: int, episode: Episode, time: int, action: Float[np.ndarray, " action"]
     ) -> Answer:
         """One step."""
+
+
+def keep_compiled(folder: Path) -> None:
+    """What was compiled once is there when the region comes back."""
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        jax.config.update("jax_compilation_cache_dir", str(folder.absolute() / "compiled"))
 
 
 class RegionHost:

@@ -7,9 +7,9 @@ from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
 from fedrain.errors import InputError
+from fedrain.experiment.training import Say
 from fedrain.federation.flower.records import region_of
 
-Say = Callable[[str], None]
 POLL_SECONDS = 0.5
 ANSWER_SECONDS = 60.0
 

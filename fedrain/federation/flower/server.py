@@ -2,7 +2,6 @@
 
 import secrets
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -19,14 +18,12 @@ from fedrain.experiment.progress import Progress
 from fedrain.experiment.stepping import spaces_of, start_training
 from fedrain.experiment.storage import flatten, read_arrays, unflatten, write_arrays
 from fedrain.experiment.trainer import History, write_results
-from fedrain.experiment.training import identity, open_folder
+from fedrain.experiment.training import Say, identity, open_folder
 from fedrain.federation import actor_distance
 from fedrain.federation.flower.payload import Payload, take_payload
 from fedrain.federation.flower.records import round_config, to_arrays
 from fedrain.federation.flower.roster import Roster
 from fedrain.federation.flower.strategy import make_strategy
-
-Say = Callable[[str], None]
 
 UNFEDERATED_ROUND = 5  # episodes between reports where nothing is averaged
 

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from fedrain.experiment.configuration import Configuration
@@ -22,7 +21,7 @@ from fedrain.federation.flower.climate import SharedClimate
 from fedrain.federation.flower.coupling import RemoteClimate, serve_climate
 from fedrain.federation.flower.payload import Payload
 from fedrain.federation.flower.programs import HERE, SETTINGS
-from fedrain.federation.flower.region import RegionHost
+from fedrain.federation.flower.region import RegionHost, keep_compiled
 from fedrain.federation.flower.server import Federation, make_server_app
 
 PATIENCE = 600.0  # workers start one after the other
@@ -72,7 +71,7 @@ class FromDisk:
     def __init__(
         self, folder: Path, climate: str | None, configuration: Configuration, run: str
     ) -> None:
-        jax.config.update("jax_compilation_cache_dir", str(folder / "compiled"))
+        keep_compiled(folder)
         self.configuration, self.run, self.folder = configuration, run, folder
         self.climate = None if climate is None else RemoteClimate(climate, None, lambda _: None)
         self._hosts: dict[int, RegionHost] = {}

@@ -24,6 +24,7 @@ from fedrain.agents.presets import unknown
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.storage import flatten
+from fedrain.experiment.training import Say
 from fedrain.federation.flower.payload import Payload, mean_payload
 from fedrain.federation.flower.records import (
     ARRAYS,
@@ -35,8 +36,6 @@ from fedrain.federation.flower.records import (
     region_of,
     to_arrays,
 )
-
-Say = Callable[[str], None]
 
 #: Flower's strategies that may stand in for the plain mean.
 STRATEGIES = (

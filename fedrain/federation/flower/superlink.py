@@ -21,7 +21,13 @@ from fedrain import __version__
 from fedrain.errors import InputError
 from fedrain.federation.flower.credentials import Credentials
 from fedrain.federation.flower.executor import POLL_SECONDS, Runtime
-from fedrain.federation.flower.programs import HERE, Program, make_secret, split_address
+from fedrain.federation.flower.programs import (
+    HERE,
+    Program,
+    make_secret,
+    refuse_open_address,
+    split_address,
+)
 
 START_SECONDS = 60.0
 
@@ -85,7 +91,7 @@ def start_superlink(
     arguments += ["--superexec-auth-secret-file", str(secret_file)]
     authority = None
     if credentials is None:
-        refuse_open_address(host)
+        refuse_open_address(address)
         arguments.append("--insecure")
     else:
         authority = credentials.authority.read_bytes()
@@ -97,12 +103,6 @@ def start_superlink(
         runtime = Runtime(f"{HERE}:{port}", secret, authority)
         _wait(program, runtime)
         yield SuperLink(program, runtime, credentials)
-
-
-def refuse_open_address(host: str) -> None:
-    """Without TLS and keys, nobody from elsewhere may connect."""
-    if host not in (HERE, "::1", "localhost"):
-        raise InputError(f"--insecure listens on {HERE} only, not on {host}")
 
 
 def _wait(program: Program, runtime: Runtime) -> None:
