@@ -49,6 +49,15 @@ def skill_of(trainer: Trainer, actors: Network | None = None) -> Result:
     }
 
 
+def skill_and_common(trainer: Trainer) -> Result:
+    """The same, and what the agents of a shared climate have set together at the last step."""
+    cell = trainer.configuration
+    found = evaluate(trainer.environment, trainer.algorithm, trainer.actors(), cell.seeds)
+    last = {symbol: values[:, -1].tolist() for symbol, values in found.parameters.items()
+            if values.ndim == 2}  # fmt: skip
+    return {**skill_of(trainer), **last}
+
+
 def kept(
     folder: str, name: str, configuration: Configuration, make: Callable[[Configuration], Result]
 ) -> Result:

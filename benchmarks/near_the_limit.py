@@ -3,8 +3,8 @@
 Results are kept in ``benchmarks/results`` as they come: a command that is started again goes on
 with what is missing, and then prints its table. Usage:
 
-    python benchmarks/near_the_limit.py skill|columns|time|ablation|transfer [--seeds N]
-                                        [--only PATTERN]
+    python benchmarks/near_the_limit.py skill|choice|columns|time|ablation|transfer
+                                        [--seeds N] [--only PATTERN]
 """
 
 import argparse
@@ -15,10 +15,11 @@ from fnmatch import fnmatch
 import jax
 import jax.numpy as jnp
 import numpy as np
-from cells import RESULTS, Result, kept, markdown, skill_of, stored, trained
+from cells import RESULTS, Result, kept, markdown, skill_and_common, skill_of, stored, trained
 
 from fedrain.agents.options import Options
 from fedrain.baselines import static
+from fedrain.cli.tune import FIRST_SEED
 from fedrain.climate import BAND_NAMES, Grid
 from fedrain.climate.figures import save_figure
 from fedrain.envs import make
@@ -40,7 +41,7 @@ def skill(seeds: int, only: str) -> None:
         for env in ("ebm-v3", "ebm-v1", "ebm-v2")
         for algo in ("ddpg", "td3", "tqc")
     ]
-    cells.append(configure(agents=96, sync_every=0, sharing="shared", seeds=seeds))
+    cells += [configure(agents=n, sync_every=0, sharing="shared", seeds=seeds) for n in (24, 96)]
     rows = []
     for cell in [cell for cell in cells if fnmatch(cell.name, only)]:
         found = kept("skill", cell.name, cell, lambda c: skill_of(trained(c)))
@@ -49,6 +50,38 @@ def skill(seeds: int, only: str) -> None:
         rows.append([cell.name, *(f"{m:.2f} ± {s:.2f}" for m, s in spread),
                      f"{globe.mean():.3f} ± {globe.std():.3f}", f"{globe.max():.3f}"])  # fmt: skip
     print(markdown(rows, ["", *BAND_NAMES, "global", "worst seed"]))
+
+
+def choice(seeds: int, only: str) -> None:
+    """What is set together, learnt in several ways; on seeds from 100, none of those reported."""
+    first = {"common_hold": 1, "common_constant": False, "team": 0.0}
+    ways = {
+        "each for itself": {},
+        "constant": {"common_constant": True},
+        "constant, held 20": {"common_constant": True, "common_hold": 20},
+        "constant, held 20, team 0.5": {"common_constant": True, "common_hold": 20, "team": 0.5},
+        "constant, held 20, team 0.8": {"common_constant": True, "common_hold": 20, "team": 0.8},
+        "constant, held 50, team 0.4": {"common_constant": True, "common_hold": 50, "team": 0.4},
+        "constant, held 50, team 0.8": {"common_constant": True, "common_hold": 50, "team": 0.8},
+        "held 50, team 0.4": {"common_hold": 50, "team": 0.4},
+    }
+    tried = list(range(FIRST_SEED, FIRST_SEED + seeds))
+    whole = {
+        "a24-shared": configure(agents=24, sync_every=0, sharing="shared", seeds=tried),
+        "a6-fed05": configure(seeds=tried),
+    }
+    rows = []
+    for name, cell in whole.items():
+        for way, values in ways.items():
+            stem = f"{name}-{way}".replace(" ", "-").replace(",", "")
+            if not fnmatch(stem, only):
+                continue
+            changed = {**cell.hyperparameters, **first, **values}
+            tried_cell = replace(cell, hyperparameters=changed)
+            found = kept("choice", stem, tried_cell, lambda c: skill_and_common(trained(c)))
+            globe = " ".join(f"{value:.3f}" for value in found["global"])
+            rows.append([name, way, globe, " ".join(f"{value:.3f}" for value in found["D"])])
+    print(markdown(rows, ["v3 DDPG", "D, a0 and a2", "global (K)", "D at the end"]))
 
 
 def columns(seeds: int, only: str) -> None:
@@ -169,6 +202,7 @@ def _on_other_grids(cell: Configuration) -> Result:
 
 STUDIES = {
     "skill": (skill, 10),
+    "choice": (choice, 2),
     "columns": (columns, 2),
     "time": (time_to_skill, 3),
     "ablation": (ablation, 5),

@@ -51,12 +51,20 @@ class Lens:
 
     def reward(self, reward: Float[Array, " agent"]) -> Float[Array, " agent"]:
         """What is learnt from, for the environment's reward, which is − mean square error."""
-        if self.options.log_reward:
-            reward = -jnp.log1p(jnp.sqrt(-reward))
-        elif self.options.root_reward:
-            reward = -jnp.sqrt(-reward)
+        if self.options.team and self.outside.common:
+            own, team = self._transformed(reward), self._transformed(reward.mean())
+            reward = own + self.options.team * (team - own)
+        else:
+            reward = self._transformed(reward)
         if self.options.reward_scale != 1:
             reward = reward * self.options.reward_scale
+        return reward
+
+    def _transformed(self, reward: Float[Array, "*agent"]) -> Float[Array, "*agent"]:
+        if self.options.log_reward:
+            return -jnp.log1p(jnp.sqrt(-reward))
+        if self.options.root_reward:
+            return -jnp.sqrt(-reward)
         return reward
 
     @property

@@ -32,6 +32,12 @@ class Options:
     restraint: float = 0.0  # weight of the penalty on actor outputs that the tanh cuts off
     # Alone, an agent moves what all set together by 1/n of its noise, which nobody can learn from.
     common_noise: bool = False  # agents explore what they set together (D, a0, a2) together
+    # The climate answers D over tens of steps: noise that is new at each of them averages out.
+    common_hold: int = 1  # steps that an exploration of what they set together lasts
+    # Who feels it little sets it as much as who feels it most; one number is learnt by all.
+    common_constant: bool = False  # what they set together depends on nothing that an agent sees
+    # It is good or bad for all, and an agent that thinks of its own region sets it at their cost.
+    team: float = 0.0  # share of the error of all in what the agents of one climate learn from
     # Exploration is needed at first; at the end it only blurs what is learnt from.
     final_noise: float = 1.0  # share of the exploration that is left at the end of the run
     # Ever shorter steps let the weights settle, so that the last policy is no chance find.

@@ -85,7 +85,8 @@ def draw(
     draws = jax.vmap(of_agent)(agent_keys(seed, step, regions))
     if not algorithm.common_noise or not spaces.common:
         return draws
-    together = of_agent(agent_keys(seed, step, (TOGETHER,))[0]).action
+    begin = step if algorithm.common_hold == 1 else step - step % algorithm.common_hold
+    together = of_agent(agent_keys(seed, begin, (TOGETHER,))[0]).action
     is_common = np.isin(np.arange(spaces.action_size), spaces.common)
     return draws._replace(action=jnp.where(is_common, together, draws.action))
 
@@ -105,6 +106,8 @@ def start_training(
     critic_keys = agent_keys(seed, INIT_CRITIC, learners)
     actor_key = agent_keys(seed, INIT_ACTOR, (0,))[0]
     stack = jax.vmap(lambda key: algorithm.init(actor_key, key, seen))(critic_keys)
+    if algorithm.common_constant and seen.common:
+        stack = blind(stack, seen)
     if algorithm.proximal:
         stack = stack._replace(anchor=stack.actor)
     row = row_size(seen.observation_size, seen.action_size)
@@ -177,6 +180,8 @@ def learn(
         if algorithm.final_rate != 1:
             pace = 1 - (1 - algorithm.final_rate) * progress(training, step)
             agents = shorten(carry[0], agents, pace)
+        if algorithm.common_constant and spaces.common:
+            agents = blind(agents, spaces)
         if algorithm.proximal:
             assert agents.anchor is not None
             actor = soft_update(agents.actor, agents.anchor, algorithm.proximal)
@@ -204,6 +209,17 @@ def shorten(before: Agent, after: Agent, pace: Float[Array, ""]) -> Agent:
     return after._replace(
         actor=cut(before.actor, after.actor), critic=cut(before.critic, after.critic)
     )
+
+
+def blind(agents: Agent, spaces: Spaces) -> Agent:
+    """Actors whose outputs for what all set together are their last biases, and nothing else."""
+
+    def cut(network: Network) -> Network:
+        *hidden, last = network
+        return (*hidden, last._replace(weight=last.weight.at[..., np.array(spaces.common)].set(0)))
+
+    target = None if agents.target_actor is None else cut(agents.target_actor)
+    return agents._replace(actor=cut(agents.actor), target_actor=target)
 
 
 def latest_losses(old: Losses, new: Losses) -> Losses:

@@ -58,6 +58,20 @@ def test_rewards_are_logarithms():
     np.testing.assert_allclose(slope, [-1.0, -1 / np.e], rtol=2e-3)
 
 
+def test_a_team_learns_from_the_error_of_all():
+    """Of its own region nothing, the mean square error of all regions, or a share of both."""
+    together = Spaces(3, (0.55, 1.4), (0.65, 4.2), (-45.0, 45.0), common=(0,))
+    reward = jnp.array([-1.0, -49.0])
+
+    def seen(team, spaces=together):
+        return Lens(Options(root_reward=True, team=team), spaces).reward(reward)
+
+    np.testing.assert_allclose(seen(0.0), [-1.0, -7.0])
+    np.testing.assert_allclose(seen(1.0), [-5.0, -5.0])
+    np.testing.assert_allclose(seen(0.5), [-3.0, -6.0])
+    np.testing.assert_array_equal(seen(0.5, SPACES), seen(0.0))  # who shares no climate is no team
+
+
 def test_restraint_begins_where_tanh_is_flat():
     np.testing.assert_array_equal(excess(jnp.array([-3.0, 0.0, 3.0])), 0.0)
     np.testing.assert_allclose(excess(jnp.array([5.0, -4.0])), (4 + 1) / 2)
@@ -99,6 +113,24 @@ def test_what_is_set_together_is_explored_together():
     assert len(np.unique(first[:, common])) == 9
     # An agent that is alone on its machine draws the same.
     np.testing.assert_array_equal(draw(together, spaces, (2,), seed, step).action[0], second[2])
+
+
+def test_what_is_set_together_is_explored_for_a_while():
+    environment = make("ebm-v3", agents=3, latitudes=12)
+    spaces, seed = spaces_of(environment), jnp.asarray(0, jnp.uint32)
+    algorithm = load_algorithm("ddpg", "fedrain")
+    anew = type(algorithm)(**{**_values(algorithm), "common_hold": 1})
+    held = type(algorithm)(**{**_values(algorithm), "common_hold": 4})
+    common = np.isin(np.arange(spaces.action_size), spaces.common)
+    drawn, fresh = (
+        np.stack([draw(a, spaces, (0, 1, 2), seed, jnp.asarray(s)).action for s in range(8)])
+        for a in (held, anew)
+    )
+    np.testing.assert_array_equal(drawn[..., ~common], fresh[..., ~common])
+    np.testing.assert_array_equal(drawn[::4], fresh[::4])
+    for begin in (0, 4):
+        assert (drawn[begin : begin + 4][..., common] == drawn[begin][..., common]).all()
+    assert (drawn[0][:, common] != drawn[4][:, common]).all()
 
 
 def _values(algorithm):

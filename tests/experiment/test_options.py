@@ -1,12 +1,14 @@
 """Options and shared policies in a run: the same bits however it is run."""
 
+from dataclasses import fields
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.agents import Batch, load_algorithm
-from fedrain.agents.presets import make_algorithm
+from fedrain.agents import Batch, Lens, load_algorithm
+from fedrain.agents.presets import ALGORITHMS, make_algorithm
 from fedrain.envs import parallel_env
 from fedrain.experiment import configure, load, train, training
 from fedrain.experiment.host import Shared, train_on_host
@@ -23,10 +25,17 @@ root_reward = true
 reward_scale = 0.1
 latitude = 3
 common_noise = true
+common_hold = 3
+common_constant = true
+team = 0.3
 final_noise = 0.1
 final_rate = 0.2
 updates = 2
 """
+
+
+def fields_of(algo):
+    return {field.name for field in fields(ALGORITHMS[algo]) if field.init}
 
 
 @pytest.fixture
@@ -84,7 +93,10 @@ def test_the_loaded_policy_speaks_of_the_climate(tmp_path, preset):
 
 @pytest.mark.slow
 def test_host_loop_sees_through_the_same_lens(tmp_path, preset):
-    text = preset.read_text(encoding="utf-8").replace("common_noise = true\n", "")
+    """But for what it cannot know: which parts of an action the agents set together."""
+    unknown = ("common_", "team")
+    lines = preset.read_text(encoding="utf-8").splitlines(keepends=True)
+    text = "".join(line for line in lines if not line.startswith(unknown))
     preset.write_text(text, encoding="utf-8")
     configuration = configure(preset=preset, agents=3, episodes=5, sync_every=2, **SMALL)
     fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
@@ -110,6 +122,34 @@ def test_one_memory_holds_what_all_agents_did():
         new, _ = learn(algorithm, seen, new, row, draws, jnp.asarray(step))
         np.testing.assert_array_equal(new.rows[0, 4 * step : 4 * step + 4, :size], row.observation)
     assert (new.rows[0, 8:] == 0).all()
+
+
+@pytest.mark.parametrize("algo", ["ddpg", "tqc"])
+def test_what_is_set_together_depends_on_nothing_that_is_seen(algo):
+    """Before and after an update, for actors and their targets; it is learnt all the same."""
+    environment = configure(agents=4, **SMALL).make_environment()
+    outside, seed = spaces_of(environment), jnp.asarray(0, jnp.uint32)
+    values = load_algorithm(algo, "fedrain").__dict__
+    values = {**values, "common_constant": True, "warmup_steps": 0, "batch_size": 4}
+    algorithm = make_algorithm(algo, {k: v for k, v in values.items() if k in fields_of(algo)})
+    spaces = Lens(algorithm, outside).spaces
+    old = start_training(algorithm, outside, environment.regions, seed, 5)
+    rng = np.random.default_rng(0)
+    shapes = ((spaces.observation_size,), (spaces.action_size,), (), (spaces.observation_size,))
+    row = Batch(*(jnp.asarray(rng.normal(size=(4, *s)), jnp.float32) for s in shapes))
+    draws = draw(algorithm, spaces, environment.regions, seed, jnp.asarray(0))
+    new, _ = learn(algorithm, spaces, old, row, draws, jnp.asarray(0))
+    common = np.isin(np.arange(spaces.action_size), spaces.common)
+
+    def actions(network, agent=1):
+        actor = jax.tree.map(lambda leaf: leaf[agent], network)
+        return np.asarray(jax.vmap(lambda o: algorithm.act(actor, o, 0.0, spaces))(row.observation))
+
+    for agents in (old.agents, new.agents):
+        for network in filter(None, (agents.actor, agents.target_actor)):
+            assert np.ptp(actions(network)[:, common], axis=0).max() == 0
+            assert np.ptp(actions(network)[:, ~common], axis=0).min() > 0
+    assert (actions(new.agents.actor)[0] != actions(old.agents.actor)[0])[common].all()
 
 
 @pytest.mark.slow
