@@ -32,7 +32,8 @@ class Spaces:
     """What an agent sees and sets: sizes, and the bounds of its action.
 
     ``latitudes`` are the centres of all regions in degrees, where agents have a region; ``common``
-    the places in an action that the agents of a shared climate set together.
+    the places in an action that the agents of a shared climate set together; ``profiles`` where
+    parameters of each latitude stand in it, from and up to.
     """
 
     observation_size: int
@@ -40,6 +41,7 @@ class Spaces:
     high: tuple[float, ...]
     latitudes: tuple[float, ...] = ()
     common: tuple[int, ...] = ()
+    profiles: tuple[tuple[int, int], ...] = ()
 
     @property
     def action_size(self) -> int:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from jaxtyping import Array, Float
 
 from fedrain.agents.algorithm import Spaces
@@ -26,11 +27,16 @@ class Lens:
     @cached_property
     def spaces(self) -> Spaces:
         """What the learner sees and sets."""
-        low, high = self.outside.low, self.outside.high
+        seen = self.outside
+        if self._has_knots:
+            # Where in the environment's action each number that is set counts most.
+            kept, common = self._knots.argmax(1), self._knots[:, list(seen.common)].argmax(0)
+            low, high = (tuple(bound[kept].tolist()) for bound in seen.bounds)
+            seen = replace(seen, low=low, high=high, common=tuple(common.tolist()), profiles=())
         if self.options.unit_actions:
-            low, high = tuple(-1.0 for _ in low), tuple(1.0 for _ in high)
-        size = self.outside.observation_size + self._latitude
-        return replace(self.outside, observation_size=size, low=low, high=high)
+            low, high = tuple(-1.0 for _ in seen.low), tuple(1.0 for _ in seen.high)
+            seen = replace(seen, low=low, high=high)
+        return replace(seen, observation_size=seen.observation_size + self._latitude)
 
     def observation(
         self, observation: Float[Array, "agent obs"], regions: tuple[int, ...]
@@ -43,8 +49,10 @@ class Lens:
             observation = jnp.concatenate([observation, place], axis=-1)
         return observation
 
-    def action(self, action: Float[Array, "*batch action"]) -> Float[Array, "*batch action"]:
+    def action(self, action: Float[Array, "*batch set"]) -> Float[Array, "*batch action"]:
         """The environment's action for the learner's."""
+        if self._has_knots:
+            action = action @ jnp.asarray(self._knots, action.dtype)
         if not self.options.unit_actions:
             return action
         return self.outside.centre + self.outside.half_range * action
@@ -68,6 +76,20 @@ class Lens:
         return reward
 
     @property
+    def _has_knots(self) -> bool:
+        return self.options.knots > 1 and bool(self.outside.profiles)
+
+    @cached_property
+    def _knots(self) -> Float[np.ndarray, "set action"]:
+        """How much each number that the learner sets counts in each of the environment's."""
+        blocks, end = [], 0
+        for start, stop in self.outside.profiles:
+            blocks += [np.eye(start - end), hats(stop - start, self.options.knots)]
+            end = stop
+        blocks.append(np.eye(self.outside.action_size - end))
+        return frozen(scipy.linalg.block_diag(*blocks))
+
+    @property
     def _latitude(self) -> int:
         """Numbers that tell an agent where it is; none where nobody knows."""
         return self.options.latitude if self.outside.latitudes else 0
@@ -78,3 +100,13 @@ class Lens:
         waves = [wave(k * np.pi * x) for k in range(1, 1 + self._latitude // 2)
                  for wave in (np.sin, np.cos)]  # fmt: skip
         return frozen(np.stack([x, *waves], axis=-1)[:, : self._latitude])
+
+
+def hats(size: int, distance: int) -> Float[np.ndarray, "knot size"]:
+    """Weights of knots, about ``distance`` apart, in values that are linear between them.
+
+    Knots stand in the middle of equal parts; beyond the first and the last, values stay the same.
+    """
+    number = max(1, round(size / distance))
+    knots = (np.arange(number) + 0.5) * size / number - 0.5
+    return np.stack([np.interp(np.arange(size), knots, weight) for weight in np.eye(number)])

@@ -132,6 +132,13 @@ class Environment:
         return tuple(slices[row.symbol].start for row in rows)
 
     @cached_property
+    def profile_actions(self) -> tuple[tuple[int, int], ...]:
+        """Where in an action the parameters of each latitude stand: from, and up to."""
+        slices = self.model.table.action_slices(self.latitudes_set)
+        rows = [slices[row.symbol] for row in self.model.table if row.per_latitude]
+        return tuple((row.start, row.stop) for row in rows)
+
+    @cached_property
     def static_action(self) -> Float[np.ndarray, " action"]:
         """The action of one agent that sets the static values."""
         return frozen(self.model.table.static_action(self.latitudes_set))

@@ -54,6 +54,7 @@ def spaces_of(environment: Environment) -> Spaces:
         tuple(high.tolist()),
         tuple(centres.tolist()),
         environment.common_actions,
+        environment.profile_actions,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedrain.agents import Lens, Spaces, load_algorithm
+from fedrain.agents.lens import hats
 from fedrain.agents.networks import apply_network, excess, init_network
 from fedrain.agents.options import Options, without_off
 from fedrain.envs import make
@@ -42,6 +43,42 @@ def test_actions_are_the_bounds_at_their_ends():
     assert (lens.spaces.low, lens.spaces.high) == ((-1.0, -1.0), (1.0, 1.0))
     for end, bound in ((-1.0, SPACES.low), (1.0, SPACES.high), (0.0, SPACES.centre)):
         np.testing.assert_allclose(lens.action(jnp.full(2, end)), bound, rtol=1e-6)
+
+
+@pytest.mark.parametrize("env", ["ebm-v1", "ebm-v2", "ebm-v3"])
+@pytest.mark.parametrize("unit", [True, False])
+def test_profiles_are_linear_between_knots(env, unit):
+    """All at a bound is all at the bound, a line is a line, and the rest is as it is set."""
+    outside = spaces_of(make(env, agents=1 if env == "ebm-v1" else 2, latitudes=24))
+    every, third = (Lens(Options(knots=k, unit_actions=unit), outside) for k in (1, 3))
+    latitudes = outside.profiles[0][1] - outside.profiles[0][0]
+    assert every.spaces.action_size - third.spaces.action_size == 2 * (latitudes - latitudes // 3)
+    assert len(third.spaces.common) == len(outside.common)
+    for name in ("low", "high"):
+        bound = jnp.asarray(getattr(third.spaces, name))
+        np.testing.assert_allclose(third.action(bound), getattr(outside, name), rtol=1e-6)
+    knots = latitudes // 3
+    line = jnp.zeros(third.spaces.action_size).at[1 : 1 + knots].set(jnp.linspace(-1, 1, knots))
+    start, stop = outside.profiles[0]
+    inner = third.action(line)[start + 1 : stop - 1]
+    np.testing.assert_allclose(np.diff(inner, 2), 0, atol=1e-5)
+    assert (np.diff(inner) > 0).all()
+    for here, there in zip(third.spaces.common, outside.common, strict=True):
+        one = third.action(jnp.eye(third.spaces.action_size)[here])
+        nothing = third.action(jnp.zeros(third.spaces.action_size))
+        assert np.flatnonzero(one != nothing).tolist() == [there]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 16, 96])
+@pytest.mark.parametrize("distance", [1, 2, 4, 200])
+def test_knots_share_out_every_latitude(size, distance):
+    weights = hats(size, distance)
+    assert (weights >= 0).all()
+    np.testing.assert_allclose(weights.sum(0), 1)
+    np.testing.assert_allclose(weights.sum(1).mean(), size / len(weights))
+    np.testing.assert_allclose(weights, weights[::-1, ::-1], atol=1e-12)
+    if distance == 1:
+        np.testing.assert_array_equal(weights, np.eye(size))
 
 
 def test_rewards_are_roots():

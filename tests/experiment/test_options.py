@@ -24,6 +24,7 @@ unit_actions = true
 root_reward = true
 reward_scale = 0.1
 latitude = 3
+knots = 2
 common_noise = true
 common_hold = 3
 common_constant = true
@@ -93,8 +94,8 @@ def test_the_loaded_policy_speaks_of_the_climate(tmp_path, preset):
 
 @pytest.mark.slow
 def test_host_loop_sees_through_the_same_lens(tmp_path, preset):
-    """But for what it cannot know: which parts of an action the agents set together."""
-    unknown = ("common_", "team")
+    """But for what it cannot know: what the parts of an action are."""
+    unknown = ("common_", "team", "knots")
     lines = preset.read_text(encoding="utf-8").splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith(unknown))
     preset.write_text(text, encoding="utf-8")
@@ -111,14 +112,15 @@ def test_one_memory_holds_what_all_agents_did():
     algorithm = load_algorithm("ddpg", "fedrain")
     spaces, seed = spaces_of(environment), jnp.asarray(0, jnp.uint32)
     new = start_training(algorithm, spaces, environment.regions, seed, 5, one_policy=True)
-    size = spaces.observation_size + algorithm.latitude
+    seen = Lens(algorithm, spaces).spaces
+    size = seen.observation_size
+    assert size == spaces.observation_size + algorithm.latitude
     assert new.rows.shape[:2] == (1, 20)
     rng = np.random.default_rng(0)
     for step in range(2):
-        shapes = ((size,), (spaces.action_size,), (), (size,))
+        shapes = ((size,), (seen.action_size,), (), (size,))
         row = Batch(*(jnp.asarray(rng.normal(size=(4, *s)), jnp.float32) for s in shapes))
-        draws = draw(algorithm, spaces, environment.regions, seed, jnp.asarray(step))
-        seen = spaces.__class__(size, spaces.low, spaces.high)
+        draws = draw(algorithm, seen, environment.regions, seed, jnp.asarray(step))
         new, _ = learn(algorithm, seen, new, row, draws, jnp.asarray(step))
         np.testing.assert_array_equal(new.rows[0, 4 * step : 4 * step + 4, :size], row.observation)
     assert (new.rows[0, 8:] == 0).all()
@@ -141,9 +143,13 @@ def test_what_is_set_together_depends_on_nothing_that_is_seen(algo):
     new, _ = learn(algorithm, spaces, old, row, draws, jnp.asarray(0))
     common = np.isin(np.arange(spaces.action_size), spaces.common)
 
+    noise = jnp.zeros(spaces.action_size)
+
     def actions(network, agent=1):
         actor = jax.tree.map(lambda leaf: leaf[agent], network)
-        return np.asarray(jax.vmap(lambda o: algorithm.act(actor, o, 0.0, spaces))(row.observation))
+        return np.asarray(
+            jax.vmap(lambda o: algorithm.act(actor, o, noise, spaces))(row.observation)
+        )
 
     for agents in (old.agents, new.agents):
         for network in filter(None, (agents.actor, agents.target_actor)):
