@@ -57,10 +57,16 @@ class Lens:
             return action
         return self.outside.centre + self.outside.half_range * action
 
-    def reward(self, reward: Float[Array, " agent"]) -> Float[Array, " agent"]:
-        """What is learnt from, for the environment's reward, which is − mean square error."""
+    def reward(
+        self, reward: Float[Array, " agent"], of_all: float | None = None
+    ) -> Float[Array, " agent"]:
+        """What is learnt from, for the environment's reward, which is − mean square error.
+
+        ``of_all`` is the mean reward of all agents, where some are elsewhere.
+        """
         if self.options.team and self.outside.common:
-            own, team = self._transformed(reward), self._transformed(reward.mean())
+            all_regions = reward.mean() if of_all is None else jnp.asarray(of_all, reward.dtype)
+            own, team = self._transformed(reward), self._transformed(all_regions)
             reward = own + self.options.team * (team - own)
         else:
             reward = self._transformed(reward)
@@ -77,7 +83,8 @@ class Lens:
 
     @property
     def _has_knots(self) -> bool:
-        return self.options.knots > 1 and bool(self.outside.profiles)
+        most = self.options.knots
+        return most > 0 and any(stop - start > most for start, stop in self.outside.profiles)
 
     @cached_property
     def _knots(self) -> Float[np.ndarray, "set action"]:
@@ -102,11 +109,11 @@ class Lens:
         return frozen(np.stack([x, *waves], axis=-1)[:, : self._latitude])
 
 
-def hats(size: int, distance: int) -> Float[np.ndarray, "knot size"]:
-    """Weights of knots, about ``distance`` apart, in values that are linear between them.
+def hats(size: int, most: int) -> Float[np.ndarray, "knot size"]:
+    """Weights of knots, ``most`` or fewer, in values that are linear between them.
 
     Knots stand in the middle of equal parts; beyond the first and the last, values stay the same.
     """
-    number = max(1, round(size / distance))
+    number = min(size, most)
     knots = (np.arange(number) + 0.5) * size / number - 0.5
     return np.stack([np.interp(np.arange(size), knots, weight) for weight in np.eye(number)])

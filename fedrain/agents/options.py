@@ -16,8 +16,8 @@ class Options:
     observation_scale: float = 1.0  # °C that the networks see as 1
     # The range of A is 28 times that of D: seen as they are, critics are blind to all but A.
     unit_actions: bool = False  # networks see and set actions in [−1, 1]
-    # Neighbours want nearly the same; each number less that is set is one less to find out about.
-    knots: int = 1  # latitudes from one value of A or B that is set to the next; linear between
+    # Neighbours want nearly the same, and every number that is set must be found out about.
+    knots: int = 0  # most values of A, and of B, that an agent sets, linear between; 0: no limit
     # The square is ruled by the first steps from 50 °C, and flat where the error is small.
     root_reward: bool = False  # learn from −√(mean square error), not from its square
     # The root still spans 50 K to 0.1 K: next to the first steps critics do not see the last.

@@ -6,7 +6,7 @@ Python; choosing actions and learning are the compiled halves of a step that the
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
 import jax
@@ -33,6 +33,15 @@ class MissedStepError(Exception):
     """A world has moved on without its agents: their episode ends here, without a return."""
 
 
+class Outcome(NamedTuple):
+    """What a step of a world gives."""
+
+    observation: Float[np.ndarray, "agent obs"]
+    reward: Float[np.ndarray, " agent"]
+    ended: bool
+    of_all: float | None = None  # mean reward of all agents, where some are elsewhere
+
+
 @runtime_checkable
 class World(Protocol):
     """Environments of several agents that move in step."""
@@ -43,10 +52,8 @@ class World(Protocol):
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
         """Start an episode."""
 
-    def step(
-        self, actions: Float[np.ndarray, "agent action"]
-    ) -> tuple[Float[np.ndarray, "agent obs"], Float[np.ndarray, " agent"], bool]:
-        """Observations, rewards, and whether the episode has ended."""
+    def step(self, actions: Float[np.ndarray, "agent action"]) -> Outcome:
+        """One step of all agents that are here."""
 
 
 class Separate:
@@ -64,9 +71,7 @@ class Separate:
         """Start an episode in each."""
         return np.stack([env.reset(seed=seed + i)[0] for i, env in enumerate(self.environments)])
 
-    def step(
-        self, actions: Float[np.ndarray, "agent action"]
-    ) -> tuple[Float[np.ndarray, "agent obs"], Float[np.ndarray, " agent"], bool]:
+    def step(self, actions: Float[np.ndarray, "agent action"]) -> Outcome:
         """One step of each; all end together."""
         results = [env.step(a) for env, a in zip(self.environments, actions, strict=True)]
         observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
@@ -74,7 +79,7 @@ class Separate:
             raise InputError("an environment has a terminal state; the agents always bootstrap")
         if len(set(truncated)) > 1:
             raise InputError("the environments of a federation must have episodes of one length")
-        return np.stack(observations), np.array(rewards, np.float32), bool(truncated[0])
+        return Outcome(np.stack(observations), np.array(rewards, np.float32), bool(truncated[0]))
 
 
 class Shared:
@@ -96,15 +101,13 @@ class Shared:
         observations, _ = self.environment.reset(seed=seed)
         return np.stack([observations[name] for name in self.names])
 
-    def step(
-        self, actions: Float[np.ndarray, "agent action"]
-    ) -> tuple[Float[np.ndarray, "agent obs"], Float[np.ndarray, " agent"], bool]:
+    def step(self, actions: Float[np.ndarray, "agent action"]) -> Outcome:
         """One step of all."""
         chosen = dict(zip(self.names, actions, strict=True))
         observations, rewards, terminated, truncated, _ = self.environment.step(chosen)
         if any(terminated.values()):
             raise InputError("an environment has a terminal state; the agents always bootstrap")
-        return (
+        return Outcome(
             np.stack([observations[name] for name in self.names]),
             np.array([rewards[name] for name in self.names], np.float32),
             bool(truncated[self.names[0]]),
@@ -161,12 +164,12 @@ def host_episode(
         draws = _draw(algorithm, lens.spaces, regions, number, jnp.asarray(step))
         action = _choose(algorithm, lens.spaces, training, seen, draws.action, step)
         try:
-            observation, reward, ended = world.step(np.asarray(lens.action(action)))
+            observation, reward, ended, of_all = world.step(np.asarray(lens.action(action)))
         except MissedStepError:
             returns = np.full(world.agents, np.nan, np.float32)
             break
         after = lens.observation(jnp.asarray(observation, jnp.float32), regions)
-        transition = Batch(seen, action, lens.reward(jnp.asarray(reward)), after)
+        transition = Batch(seen, action, lens.reward(jnp.asarray(reward), of_all), after)
         training, new = _learn(algorithm, lens.spaces, training, transition, draws, step)
         losses = _gather(losses, new, 1)
         seen, returns, step = after, returns + reward, step + 1

@@ -36,9 +36,27 @@ warmup_steps = 20
 """
 
 
-def small_preset(folder: Path) -> Path:
+#: Options of DDPG, all on.
+OPTIONS = """
+observation_scale = 30.0
+unit_actions = true
+root_reward = true
+reward_scale = 0.1
+latitude = 3
+knots = 1
+common_noise = true
+common_hold = 3
+common_constant = true
+team = 0.3
+final_noise = 0.1
+final_rate = 0.2
+updates = 2
+"""
+
+
+def small_preset(folder: Path, options: str = "") -> Path:
     path = folder / "small.toml"
-    path.write_text(PRESET, encoding="utf-8")
+    path.write_text(PRESET.replace("[ddpg]\n", f"[ddpg]\n{options}"), encoding="utf-8")
     return path
 
 

@@ -16,23 +16,7 @@ from fedrain.experiment.stepping import draw, learn, shorten, spaces_of, start_t
 from fedrain.experiment.storage import read_arrays
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing
-from tests.experiment.small import SMALL, small_preset
-
-OPTIONS = """
-observation_scale = 30.0
-unit_actions = true
-root_reward = true
-reward_scale = 0.1
-latitude = 3
-knots = 2
-common_noise = true
-common_hold = 3
-common_constant = true
-team = 0.3
-final_noise = 0.1
-final_rate = 0.2
-updates = 2
-"""
+from tests.experiment.small import OPTIONS, SMALL, small_preset
 
 
 def fields_of(algo):
@@ -41,10 +25,7 @@ def fields_of(algo):
 
 @pytest.fixture
 def preset(tmp_path):
-    path = small_preset(tmp_path)
-    text = path.read_text(encoding="utf-8").replace("[ddpg]\n", f"[ddpg]\n{OPTIONS}")
-    path.write_text(text, encoding="utf-8")
-    return path
+    return small_preset(tmp_path, OPTIONS)
 
 
 @pytest.mark.parametrize("sharing", [pytest.param("all", marks=pytest.mark.slow), "shared"])

@@ -15,7 +15,7 @@ from fedrain.federation.flower.climate import Episode, SharedClimate
 from fedrain.federation.flower.local import LocalGrid, serve
 from fedrain.federation.flower.region import RegionHost
 from fedrain.federation.flower.server import Federation
-from tests.experiment.small import SMALL, small_preset
+from tests.experiment.small import OPTIONS, SMALL, small_preset
 
 FIRST = Episode(0, 0)
 
@@ -47,11 +47,12 @@ def federate(configuration, folder, climate=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("env", ["ebm-v2", "ebm-v3"])
-def test_gives_what_train_gives(tmp_path, env):
+@pytest.mark.parametrize(("env", "options"), [("ebm-v2", ""), ("ebm-v3", ""), ("ebm-v3", OPTIONS)])
+def test_gives_what_train_gives(tmp_path, env, options):
     """To float32 tolerance: a region alone is not computed in the same order as one of several."""
+    preset = small_preset(tmp_path, options)
     configuration = configure(
-        env=env, agents=3, sync_every=3, episodes=8, seeds=2, preset=small_preset(tmp_path), **SMALL
+        env=env, agents=3, sync_every=3, episodes=8, seeds=2, preset=preset, **SMALL
     )
     expected = train(configuration, tmp_path / "train")
     climate = None
@@ -126,6 +127,7 @@ def test_the_climate_moves_in_lock_step(environment):
             answer = answers[region, step]
             np.testing.assert_allclose(answer.observation, observation[region], atol=1e-4)
             assert answer.reward == pytest.approx(float(reward[region]), rel=1e-5)
+            assert answer.of_all == pytest.approx(float(reward.mean()), rel=1e-5)
             assert answer.ended == bool(ended)
     assert climate.late == []
     with pytest.raises(MissedStepError):

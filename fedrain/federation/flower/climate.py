@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -30,6 +31,7 @@ class Answer(NamedTuple):
     observation: Float[np.ndarray, " obs"]
     reward: float
     ended: bool
+    of_all: float | None = None  # mean reward of all regions, if the climate tells it
 
 
 class Episode(NamedTuple):
@@ -130,7 +132,8 @@ class SharedClimate:
                 raise MissedStepError(f"the climate is at step {play.time}, not {time}")
             observation, reward = play.results[time]
             ended = time + 1 >= self.environment.episode_length
-            return Answer(observation[region], float(reward[region]), ended)
+            of_all = float(jnp.asarray(reward).mean())
+            return Answer(observation[region], float(reward[region]), ended, of_all)
 
     def _check(self, region: int) -> None:
         if region not in self.environment.regions:

@@ -66,10 +66,13 @@ class ClimateService:
         self._admit(request.region, context)
         action = np.asarray(request.parameters, np.float32)
         episode = _episode(request.episode)
-        observation, reward, ended = self.climate.step(
-            request.region, episode, request.time, action
+        answer = self.climate.step(request.region, episode, request.time, action)
+        return messages.Outcome(
+            temperature=answer.observation,
+            reward=answer.reward,
+            ended=answer.ended,
+            mean_reward=answer.of_all,
         )
-        return messages.Outcome(temperature=observation, reward=reward, ended=ended)
 
     def _admit(self, region: int, context: grpc.ServicerContext) -> None:
         names = context.auth_context().get("x509_common_name", [])
@@ -149,9 +152,9 @@ class RemoteClimate:
             region=region, episode=_message(episode), time=time, parameters=action
         )
         outcome = self._ask("Step", request)
-        return Answer(
-            np.asarray(outcome.temperature, np.float32), outcome.reward, bool(outcome.ended)
-        )
+        temperature = np.asarray(outcome.temperature, np.float32)
+        of_all = outcome.mean_reward if outcome.HasField("mean_reward") else None
+        return Answer(temperature, outcome.reward, bool(outcome.ended), of_all)
 
     def close(self) -> None:
         """Hang up."""

@@ -14,7 +14,7 @@ from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.fused import EpisodeLog
-from fedrain.experiment.host import host_episode
+from fedrain.experiment.host import Outcome, host_episode
 from fedrain.experiment.stepping import Training, spaces_of
 from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import identity
@@ -162,10 +162,9 @@ class CoupledWorld:
         self.time = 0
         return self.climate.begin(self.region, self.episode)[None]
 
-    def step(
-        self, actions: Float[np.ndarray, "agent action"]
-    ) -> tuple[Float[np.ndarray, "agent obs"], Float[np.ndarray, " agent"], bool]:
+    def step(self, actions: Float[np.ndarray, "agent action"]) -> Outcome:
         """One step along with all others."""
         answer = self.climate.step(self.region, self.episode, self.time, actions[0])
         self.time += 1
-        return answer.observation[None], np.array([answer.reward], np.float32), answer.ended
+        reward = np.array([answer.reward], np.float32)
+        return Outcome(answer.observation[None], reward, answer.ended, answer.of_all)
