@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "fedrain"
 WARM_TRIALS = 5  # before any trial is given up
+KEPT = 75.0  # per cent of the trials so far that one has to be among, to go on
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Study:
                 study_name=NAME,
                 # Trials that others are at count as poor, so that nobody tries their values too.
                 sampler=optuna.samplers.TPESampler(constant_liar=True),
-                pruner=optuna.pruners.MedianPruner(n_startup_trials=WARM_TRIALS),
+                pruner=optuna.pruners.PercentilePruner(KEPT, n_startup_trials=WARM_TRIALS),
                 load_if_exists=True,
             )
         except OSError as error:

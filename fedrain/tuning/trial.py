@@ -29,7 +29,7 @@ NUMBERS = (
     "discount", "exploration_noise", "noise_clip", "policy_frequency", "target_frequency",
 )  # fmt: skip
 OBJECTIVES = ("skill", "return")
-REPORT_EPISODES = 10  # over which the return with exploration is averaged for a report
+REPORT_EPISODES = 20  # from one report to the next
 
 #: Called with the episode and a number to be made small; true, if the trial is hopeless.
 Report = Callable[[int, float], bool]
@@ -54,6 +54,15 @@ class TrialTrainer(Trainer):
         numbers = {name: jnp.asarray(number) for name, number in self.numbers.items()}
         return numbered_episode(numbers, environment, self.template, *rest)
 
+    def reached(self, objective: str) -> float:
+        """What the policies reach without exploration, to be made small: mean over the seeds."""
+        # No policy depends on the numbers: one program evaluates those of all trials.
+        seeds = self.configuration.seeds
+        found = evaluate(self.environment, self.template, self.actors(), seeds)
+        if objective == "return":
+            return -float(found.returns.mean())
+        return float(np.mean([skill.globe for skill in found.skill(self.environment)]))
+
 
 @partial(jax.jit, static_argnums=(1, 2, 3), donate_argnums=4)
 def numbered_episode(
@@ -67,10 +76,7 @@ def numbered_episode(
 
 
 def score(configuration: Configuration, objective: str, report: Report) -> float | None:
-    """What an experiment reaches, to be made small: mean over its seeds; None, if it is given up.
-
-    Reports are of the return with exploration, which costs nothing to know.
-    """
+    """What an experiment reaches in the end; None, if it is given up, or breaks."""
     trainer = TrialTrainer(configuration, configuration.make_environment())
     trainer.begin()
     while trainer.episode < configuration.episodes:
@@ -79,10 +85,6 @@ def score(configuration: Configuration, objective: str, report: Report) -> float
         if trainer.newly_broken():
             return None
         if trainer.episode % REPORT_EPISODES == 0 and not last:
-            value = -float(trainer.history["returns"][-REPORT_EPISODES:].mean())
-            if report(trainer.episode, value):
+            if report(trainer.episode, trainer.reached(objective)):
                 return None
-    found = evaluate(trainer.environment, trainer.algorithm, trainer.actors(), configuration.seeds)
-    if objective == "return":
-        return -float(found.returns.mean())
-    return float(np.mean([skill.globe for skill in found.skill(trainer.environment)]))
+    return trainer.reached(objective)

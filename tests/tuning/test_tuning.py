@@ -153,7 +153,7 @@ def test_a_hopeless_trial_ends_early(tmp_path):
         return True
 
     assert score(configuration, "skill", hopeless) is None
-    assert [episode for episode, _ in reports] == [10]
+    assert [episode for episode, _ in reports] == [20]
     assert np.isfinite(reports[0][1])
 
 
