@@ -53,35 +53,41 @@ def skill(seeds: int, only: str) -> None:
 
 
 def choice(seeds: int, only: str) -> None:
-    """What is set together, learnt in several ways; on seeds from 100, none of those reported."""
-    first = {"common_hold": 1, "common_constant": False, "team": 0.0}
-    ways = {
-        "each for itself": {},
-        "constant": {"common_constant": True},
-        "constant, held 20": {"common_constant": True, "common_hold": 20},
-        "constant, held 20, team 0.5": {"common_constant": True, "common_hold": 20, "team": 0.5},
-        "constant, held 20, team 0.8": {"common_constant": True, "common_hold": 20, "team": 0.8},
-        "constant, held 50, team 0.4": {"common_constant": True, "common_hold": 50, "team": 0.4},
-        "constant, held 50, team 0.8": {"common_constant": True, "common_hold": 50, "team": 0.8},
-        "held 50, team 0.4": {"common_hold": 50, "team": 0.4},
-    }
+    """How the preset was chosen: other ways to set things, on seeds from 100, none that count."""
     tried = list(range(FIRST_SEED, FIRST_SEED + seeds))
-    whole = {
-        "a24-shared": configure(agents=24, sync_every=0, sharing="shared", seeds=tried),
-        "a6-fed05": configure(seeds=tried),
+    alone = {"common_hold": 1, "common_constant": False, "team": 0.0}
+    knots = {
+        f"{number or 96} values of A and B, discount {discount}": {
+            "knots": number,
+            "discount": discount,
+        }
+        for number in (0, 48, 24, 12)
+        for discount in (0.75, 0.9)
+    }
+    together = {
+        "as all else": alone,
+        "constant": {**alone, "common_constant": True},
+        "constant, held 100": {**alone, "common_constant": True, "common_hold": 100},
+        "constant, team 0.3": {"common_hold": 1},
+        "held 100, team 0.3": {"common_constant": False},
+        **{f"constant, held 100, team {share}": {"team": share} for share in (0.2, 0.3, 0.6)},
+    }
+    studies = {
+        "v1": (configure(env="ebm-v1", seeds=tried), knots),
+        "a24 shared": (configure(agents=24, sync_every=0, sharing="shared", seeds=tried), together),
+        "a6 fed05": (configure(seeds=tried), together),
     }
     rows = []
-    for name, cell in whole.items():
+    for name, (cell, ways) in studies.items():
         for way, values in ways.items():
-            stem = f"{name}-{way}".replace(" ", "-").replace(",", "")
+            stem = f"{name} {way}".replace(" ", "-").replace(",", "")
             if not fnmatch(stem, only):
                 continue
-            changed = {**cell.hyperparameters, **first, **values}
-            tried_cell = replace(cell, hyperparameters=changed)
-            found = kept("choice", stem, tried_cell, lambda c: skill_and_common(trained(c)))
-            globe = " ".join(f"{value:.3f}" for value in found["global"])
-            rows.append([name, way, globe, " ".join(f"{value:.3f}" for value in found["D"])])
-    print(markdown(rows, ["v3 DDPG", "D, a0 and a2", "global (K)", "D at the end"]))
+            other = replace(cell, hyperparameters={**cell.hyperparameters, **values})
+            found = kept("choice", stem, other, lambda c: skill_and_common(trained(c)))
+            globe, common = (" ".join(f"{v:.3f}" for v in found[key]) for key in ("global", "D"))
+            rows.append([name, way, globe, common])
+    print(markdown(rows, ["DDPG", "", "global (K), seed by seed", "D at the end"]))
 
 
 def columns(seeds: int, only: str) -> None:
