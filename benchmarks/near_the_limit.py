@@ -55,7 +55,7 @@ def skill(seeds: int, only: str) -> None:
 def choice(seeds: int, only: str) -> None:
     """How the preset was chosen: other ways to set things, on seeds from 100, none that count."""
     tried = list(range(FIRST_SEED, FIRST_SEED + seeds))
-    alone = {"common_hold": 1, "common_constant": False, "team": 0.0}
+    alone = {"common_hold": 1, "common_constant": False, "common_rate": 1.0, "team": 0.0}
     knots = {
         f"{number or 96} values of A and B, discount {discount}": {
             "knots": number,
@@ -68,9 +68,10 @@ def choice(seeds: int, only: str) -> None:
         "as all else": alone,
         "constant": {**alone, "common_constant": True},
         "constant, held 100": {**alone, "common_constant": True, "common_hold": 100},
-        "constant, team 0.3": {"common_hold": 1},
-        "held 100, team 0.3": {"common_constant": False},
-        **{f"constant, held 100, team {share}": {"team": share} for share in (0.2, 0.3, 0.6)},
+        "constant, held 100, team 0.2": {"common_rate": 1.0},
+        "constant, slow, team 0.2": {"common_hold": 1},
+        "held 100, team 0.2": {"common_constant": False},
+        **{f"constant, held 100, slow, team {share}": {"team": share} for share in (0.0, 0.2, 0.4)},
     }
     studies = {
         "v1": (configure(env="ebm-v1", seeds=tried), knots),

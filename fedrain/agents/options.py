@@ -38,6 +38,8 @@ class Options:
     common_hold: int = 1  # steps that an exploration of what they set together lasts
     # Who feels it little sets it as much as who feels it most; one number is learnt by all.
     common_constant: bool = False  # what they set together depends on nothing that an agent sees
+    # It is felt weakly: learnt as fast as the rest, it is decided while the critics are young.
+    common_rate: float = 1.0  # share of the learning rate for it, where constant; it does not fall
     # It is good or bad for all, and an agent that thinks of its own region sets it at their cost.
     team: float = 0.0  # share of the error of all in what the agents of one climate learn from
     # Exploration is needed at first; at the end it only blurs what is learnt from.

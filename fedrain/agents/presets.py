@@ -78,7 +78,7 @@ _MAY_BE_ZERO = (
     "drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise", "latitude",
     "final_noise", "final_rate", "restraint", "proximal", "team", "knots",
 )  # fmt: skip
-_AT_MOST_ONE = ("tau", "proximal", "discount", "final_noise", "final_rate", "team")
+_AT_MOST_ONE = ("tau", "proximal", "discount", "final_noise", "final_rate", "common_rate", "team")
 
 
 def _check(what: str, value: object, kind: str) -> None:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 
 from fedrain.agents import Agent, Algorithm, Batch, Lens, Losses, Spaces
 from fedrain.agents.algorithm import repeat
-from fedrain.agents.networks import Network, soft_update
+from fedrain.agents.networks import Network, Number, soft_update
 from fedrain.agents.replay import pack, row_size, take, unpack
 from fedrain.envs import Environment
 
@@ -178,11 +178,15 @@ def learn(
         agents, losses = jax.vmap(algorithm.update, in_axes=(0, 0, 0, None, None))(
             carry[0], unpack(batch, spaces.observation_size), key, count, spaces
         )
+        full = agents.actor
         if algorithm.final_rate != 1:
             pace = 1 - (1 - algorithm.final_rate) * progress(training, step)
             agents = shorten(carry[0], agents, pace)
         if algorithm.common_constant and spaces.common:
             agents = blind(agents, spaces)
+            if algorithm.common_rate != 1:
+                actor = slow(carry[0].actor, full, agents.actor, algorithm.common_rate, spaces)
+                agents = agents._replace(actor=actor)
         if algorithm.proximal:
             assert agents.anchor is not None
             actor = soft_update(agents.actor, agents.anchor, algorithm.proximal)
@@ -221,6 +225,15 @@ def blind(agents: Agent, spaces: Spaces) -> Agent:
 
     target = None if agents.target_actor is None else cut(agents.target_actor)
     return agents._replace(actor=cut(agents.actor), target_actor=target)
+
+
+def slow(before: Network, full: Network, after: Network, rate: Number, spaces: Spaces) -> Network:
+    """The actor ``after``, with a share of the full step in the biases of what all set together."""
+    old, new = before[-1].bias, full[-1].bias
+    is_common = np.isin(np.arange(old.shape[-1]), spaces.common)
+    *hidden, last = after
+    bias = jnp.where(is_common, old + rate * (new - old), last.bias)
+    return (*hidden, last._replace(bias=bias))
 
 
 def latest_losses(old: Losses, new: Losses) -> Losses:

@@ -84,7 +84,7 @@ def score(configuration: Configuration, objective: str, report: Report) -> float
         trainer.play(configuration.synchronises_after(trainer.episode) and not last)
         if trainer.newly_broken():
             return None
-        if trainer.episode % REPORT_EPISODES == 0 and not last:
-            if report(trainer.episode, trainer.reached(objective)):
-                return None
+        due = trainer.episode % REPORT_EPISODES == 0 and not last
+        if due and report(trainer.episode, trainer.reached(objective)):
+            return None
     return trainer.reached(objective)

@@ -47,6 +47,7 @@ knots = 1
 common_noise = true
 common_hold = 3
 common_constant = true
+common_rate = 0.5
 team = 0.3
 final_noise = 0.1
 final_rate = 0.2

@@ -7,12 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.agents import Batch, Lens, load_algorithm
+from fedrain.agents import Batch, Lens, Spaces, load_algorithm
+from fedrain.agents.networks import Layer
 from fedrain.agents.presets import ALGORITHMS, make_algorithm
 from fedrain.envs import parallel_env
 from fedrain.experiment import configure, load, train, training
 from fedrain.experiment.host import Shared, train_on_host
-from fedrain.experiment.stepping import draw, learn, shorten, spaces_of, start_training
+from fedrain.experiment.stepping import draw, learn, shorten, slow, spaces_of, start_training
 from fedrain.experiment.storage import read_arrays
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing
@@ -137,6 +138,22 @@ def test_what_is_set_together_depends_on_nothing_that_is_seen(algo):
             assert np.ptp(actions(network)[:, common], axis=0).max() == 0
             assert np.ptp(actions(network)[:, ~common], axis=0).min() > 0
     assert (actions(new.agents.actor)[0] != actions(old.agents.actor)[0])[common].all()
+
+
+def test_what_is_set_together_is_learnt_more_slowly():
+    """A share of the step for its biases, however short the steps of the rest are by now."""
+    spaces = Spaces(2, (0.0,) * 3, (1.0,) * 3, common=(0, 2))
+    rng = np.random.default_rng(0)
+    before, full, after = (
+        (Layer(*(jnp.asarray(rng.normal(size=s), jnp.float32) for s in ((4, 2, 6), (4, 6)))),)
+        for _ in range(3)
+    )
+    found = slow(before, full, after, 0.25, spaces)
+    np.testing.assert_array_equal(found[0].weight, after[0].weight)
+    expected = np.array(after[0].bias)
+    for i in (0, 2):
+        expected[:, i] = 0.75 * before[0].bias[:, i] + 0.25 * full[0].bias[:, i]
+    np.testing.assert_allclose(found[0].bias, expected, rtol=1e-5)
 
 
 @pytest.mark.slow
