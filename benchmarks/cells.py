@@ -10,7 +10,7 @@ import numpy as np
 
 from fedrain.agents.networks import Network
 from fedrain.experiment import Configuration
-from fedrain.experiment.evaluation import evaluate
+from fedrain.experiment.evaluation import Evaluation, evaluate
 from fedrain.experiment.storage import read_json, write_json
 from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import identity
@@ -37,10 +37,13 @@ def skill_of(trainer: Trainer, actors: Network | None = None) -> Result:
     """What the policies of every seed reach, and what it took."""
     actors = trainer.actors() if actors is None else actors
     seeds = trainer.configuration.seeds
-    found = evaluate(trainer.environment, trainer.algorithm, actors, seeds)
+    return _measured(trainer, evaluate(trainer.environment, trainer.algorithm, actors, seeds))
+
+
+def _measured(trainer: Trainer, found: Evaluation) -> Result:
     skills = found.skill(trainer.environment)
     return {
-        "seeds": list(seeds),
+        "seeds": list(trainer.configuration.seeds),
         "bands": [list(skill.bands) for skill in skills],
         "global": [skill.globe for skill in skills],
         "returns": found.returns.mean(-1).tolist(),
@@ -55,7 +58,7 @@ def skill_and_common(trainer: Trainer) -> Result:
     found = evaluate(trainer.environment, trainer.algorithm, trainer.actors(), cell.seeds)
     last = {symbol: values[:, -1].tolist() for symbol, values in found.parameters.items()
             if values.ndim == 2}  # fmt: skip
-    return {**skill_of(trainer), **last}
+    return {**_measured(trainer, found), **last}
 
 
 def kept(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, UInt32
+from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 
 from fedrain.agents import Agent, Algorithm, Batch, Lens, Losses, Spaces
 from fedrain.agents.algorithm import repeat
@@ -88,8 +88,8 @@ def draw(
         return draws
     begin = step if algorithm.common_hold == 1 else step - step % algorithm.common_hold
     together = of_agent(agent_keys(seed, begin, (TOGETHER,))[0]).action
-    is_common = np.isin(np.arange(spaces.action_size), spaces.common)
-    return draws._replace(action=jnp.where(is_common, together, draws.action))
+    action = jnp.where(are_common(spaces, spaces.action_size), together, draws.action)
+    return draws._replace(action=action)
 
 
 @partial(jax.jit, static_argnames=("algorithm", "spaces", "regions", "steps", "one_policy"))
@@ -216,12 +216,18 @@ def shorten(before: Agent, after: Agent, pace: Float[Array, ""]) -> Agent:
     )
 
 
+def are_common(spaces: Spaces, outputs: int) -> Bool[np.ndarray, " output"]:
+    """Which outputs of an actor set what all set together."""
+    return np.isin(np.arange(outputs), spaces.common)
+
+
 def blind(agents: Agent, spaces: Spaces) -> Agent:
     """Actors whose outputs for what all set together are their last biases, and nothing else."""
 
     def cut(network: Network) -> Network:
         *hidden, last = network
-        return (*hidden, last._replace(weight=last.weight.at[..., np.array(spaces.common)].set(0)))
+        weight = jnp.where(are_common(spaces, last.weight.shape[-1]), 0, last.weight)
+        return (*hidden, last._replace(weight=weight))
 
     target = None if agents.target_actor is None else cut(agents.target_actor)
     return agents._replace(actor=cut(agents.actor), target_actor=target)
@@ -230,9 +236,8 @@ def blind(agents: Agent, spaces: Spaces) -> Agent:
 def slow(before: Network, full: Network, after: Network, rate: Number, spaces: Spaces) -> Network:
     """The actor ``after``, with a share of the full step in the biases of what all set together."""
     old, new = before[-1].bias, full[-1].bias
-    is_common = np.isin(np.arange(old.shape[-1]), spaces.common)
     *hidden, last = after
-    bias = jnp.where(is_common, old + rate * (new - old), last.bias)
+    bias = jnp.where(are_common(spaces, old.shape[-1]), old + rate * (new - old), last.bias)
     return (*hidden, last._replace(bias=bias))
 
 

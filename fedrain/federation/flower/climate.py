@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -132,8 +131,7 @@ class SharedClimate:
                 raise MissedStepError(f"the climate is at step {play.time}, not {time}")
             observation, reward = play.results[time]
             ended = time + 1 >= self.environment.episode_length
-            of_all = float(jnp.asarray(reward).mean())
-            return Answer(observation[region], float(reward[region]), ended, of_all)
+            return Answer(observation[region], float(reward[region]), ended, float(reward.mean()))
 
     def _check(self, region: int) -> None:
         if region not in self.environment.regions:
