@@ -24,6 +24,8 @@ class Options:
     log_reward: bool = False  # learn from −log(1 + √(mean square error) / 1 K)
     # Values of order one suit networks that start near zero.
     reward_scale: float = 1.0  # times the learnt reward
+    # Most of a value is known from the state alone; what an action changes shows in what is left.
+    shaping: float = 0.0  # share of the learnt reward that is its change, over 1 − discount
     # Agents that share a network can only differ by what they see.
     latitude: int = 0  # numbers that tell an agent where it is, if known: x = φ/90°, sin πx, …
     # Small observations need no deep network; large ones may.

@@ -70,15 +70,19 @@ def make_algorithm(algorithm: str, values: Mapping[str, Any]) -> Algorithm:
         _check(
             f"{algorithm}: {name}", values[name], str(getattr(field.type, "__name__", field.type))
         )
+    if values.get("shaping") and values.get("discount") == 1:
+        raise InputError(f"{algorithm}: shaping needs a discount below 1")
     return kind(**values)
 
 
 #: Hyperparameters that may be zero; all others are positive.
 _MAY_BE_ZERO = (
     "drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise", "latitude",
-    "final_noise", "final_rate", "restraint", "proximal", "team", "knots",
+    "final_noise", "final_rate", "restraint", "proximal", "team", "knots", "shaping",
 )  # fmt: skip
-_AT_MOST_ONE = ("tau", "proximal", "discount", "final_noise", "final_rate", "common_rate", "team")
+_AT_MOST_ONE = (
+    "tau", "proximal", "discount", "final_noise", "final_rate", "common_rate", "team", "shaping",
+)  # fmt: skip
 
 
 def _check(what: str, value: object, kind: str) -> None:

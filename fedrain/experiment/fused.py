@@ -21,6 +21,7 @@ from fedrain.experiment.stepping import (
     draw,
     latest_losses,
     learn,
+    shape,
     spaces_of,
 )
 from fedrain.federation import Sharing, actor_distance, average
@@ -41,6 +42,7 @@ class _Carry(NamedTuple):
     training: Training
     state: State
     seen: Float[Array, "agent obs"]  # by the learner
+    reward: Float[Array, " agent"]  # the learner's, of the step before
     returns: Float[Array, " agent"]
     losses: Losses
 
@@ -65,17 +67,19 @@ def play_episode(
         action = choose_actions(algorithm, spaces, carry.training, carry.seen, draws.action, step)
         state, observation, reward, _ = environment.step(carry.state, lens.action(action))
         seen = lens.observation(observation, regions)
-        transition = Batch(carry.seen, action, lens.reward(reward), seen)
+        own = lens.reward(reward)
+        learnt = shape(algorithm, own, carry.reward, carry.state.time == 0)
+        transition = Batch(carry.seen, action, learnt, seen)
         training, losses = learn(algorithm, spaces, carry.training, transition, draws, step)
         gathered = gather_losses(carry.losses, losses, length)
-        return _Carry(training, state, seen, carry.returns + reward, gathered), None
+        return _Carry(training, state, seen, own, carry.returns + reward, gathered), None
 
     steps = episode * length + jnp.arange(length)
     draws = jax.vmap(partial(draw, algorithm, spaces, regions, seed))(steps)
     zeros = jnp.zeros(number)
     state, observation = environment.reset()
     seen = lens.observation(observation, regions)
-    begin = _Carry(training, state, seen, zeros, Losses(zeros, zeros, zeros))
+    begin = _Carry(training, state, seen, zeros, zeros, Losses(zeros, zeros, zeros))
     end, _ = jax.lax.scan(advance, begin, (steps, draws))
     agents = end.training.agents
     log = EpisodeLog(end.returns, end.losses, actor_distance(agents.actor))

@@ -23,6 +23,7 @@ from fedrain.experiment.stepping import (
     choose_actions,
     draw,
     learn,
+    shape,
     start_training,
     steps_held,
 )
@@ -154,6 +155,7 @@ def host_episode(
     number, lens = jnp.asarray(seed, jnp.uint32), Lens(algorithm, world.spaces)
     returns, ended = np.zeros(world.agents, np.float32), False
     losses, first = Losses(*(jnp.zeros(world.agents) for _ in Losses._fields)), step
+    before = jnp.zeros(world.agents)
     try:
         seen = lens.observation(jnp.asarray(world.reset(seed), jnp.float32), regions)
     except MissedStepError:
@@ -169,10 +171,11 @@ def host_episode(
             returns = np.full(world.agents, np.nan, np.float32)
             break
         after = lens.observation(jnp.asarray(observation, jnp.float32), regions)
-        transition = Batch(seen, action, lens.reward(jnp.asarray(reward), of_all), after)
+        own = lens.reward(jnp.asarray(reward), of_all)
+        transition = Batch(seen, action, _shape(algorithm, own, before, step == first), after)
         training, new = _learn(algorithm, lens.spaces, training, transition, draws, step)
         losses = _gather(losses, new, 1)
-        seen, returns, step = after, returns + reward, step + 1
+        seen, before, returns, step = after, own, returns + reward, step + 1
     losses = losses._replace(q=losses.q / max(step - first, 1))
     log = EpisodeLog(jnp.asarray(returns), losses, _distance(training.agents.actor))
     return training, log, step
@@ -182,6 +185,7 @@ _draw = jax.jit(draw, static_argnums=(0, 1, 2))
 _gather = jax.jit(gather_losses, static_argnums=2)
 _distance = jax.jit(actor_distance)
 _choose = jax.jit(choose_actions, static_argnums=(0, 1))
+_shape = jax.jit(shape, static_argnums=0)
 _learn = partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)(learn)
 _average = jax.jit(average, static_argnums=1)
 

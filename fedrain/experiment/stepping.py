@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, UInt32
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, Key, UInt32
 
 from fedrain.agents import Agent, Algorithm, Batch, Lens, Losses, Spaces
 from fedrain.agents.algorithm import repeat
@@ -150,6 +150,26 @@ def choose_actions(
     else:
         learnt = jax.vmap(explore)(training.agents, observation, normal)
     return jnp.where(step < algorithm.warmup_steps, random, learnt)
+
+
+def shape(
+    algorithm: Algorithm,
+    reward: Float[Array, " agent"],
+    before: Float[Array, " agent"],
+    first: Bool[ArrayLike, ""],
+) -> Float[Array, " agent"]:
+    """What is learnt, for the learner's reward of this step and of the one before.
+
+    A share p = ``shaping`` is the reward's change: r' = (1 − p) r + p (r − r₋₁) / (1 − γ). That is
+    r + γΦ − Φ₋₁ with the potential Φ = p r / (1 − γ), which leaves the best policy as it is (Ng et
+    al. 1999): the values lose the part of them that is known from the state alone. The first step
+    of an episode has no change.
+    """
+    share = algorithm.shaping
+    if not share:
+        return reward
+    change = jnp.where(first, 0, reward - before) / (1 - algorithm.discount)
+    return (1 - share) * reward + share * change
 
 
 def learn(

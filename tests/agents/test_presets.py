@@ -56,6 +56,7 @@ def test_unknown_names(algorithm, preset, message):
         (("width = 256", 'width = "wide"'), "width must be a whole number"),
         (("tau = 0.021580739259456708", "tau = 2.0"), "tau cannot be 2.0"),
         (("tau = 0.021580739259456708", "tau = nan"), "tau cannot be nan"),
+        (("[ddpg]", "[ddpg]\ndiscount = 1.0\nshaping = 0.1"), "shaping needs a discount below 1"),
         (("[ddpg]", "[dpg]"), r"no table \[ddpg\]"),
         (("[ddpg]", "[ddpg"), "not a TOML file"),
     ],

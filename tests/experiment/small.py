@@ -42,6 +42,7 @@ observation_scale = 30.0
 unit_actions = true
 root_reward = true
 reward_scale = 0.1
+shaping = 0.3
 latitude = 3
 knots = 1
 common_noise = true

@@ -1,6 +1,7 @@
 """Options and shared policies in a run: the same bits however it is run."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,15 @@ from fedrain.agents.presets import ALGORITHMS, make_algorithm
 from fedrain.envs import parallel_env
 from fedrain.experiment import configure, load, train, training
 from fedrain.experiment.host import Shared, train_on_host
-from fedrain.experiment.stepping import draw, learn, shorten, slow, spaces_of, start_training
+from fedrain.experiment.stepping import (
+    draw,
+    learn,
+    shape,
+    shorten,
+    slow,
+    spaces_of,
+    start_training,
+)
 from fedrain.experiment.storage import read_arrays
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing
@@ -87,6 +96,22 @@ def test_host_loop_sees_through_the_same_lens(tmp_path, preset):
     world = Shared(parallel_env(agents=3, **SMALL), latitudes)
     _, returns = train_on_host(world, configuration.make_algorithm(), 5, sync_every=2, capacity=50)
     np.testing.assert_allclose(returns, fused, rtol=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("discount", [0.5, 0.75, 0.99])
+def test_shaping_changes_returns_by_a_potential_alone(share, discount):
+    """Σ γᵏ r'ₖ − Σ γᵏ rₖ depends on the two ends of an episode, and on nothing in between."""
+    algorithm = replace(load_algorithm("ddpg", "fedrain"), shaping=share, discount=discount)
+    rewards = jnp.asarray(np.random.default_rng(0).normal(size=(30, 4)))
+    before = jnp.concatenate([jnp.zeros((1, 4)), rewards[:-1]])
+    learnt = jax.vmap(partial(shape, algorithm))(rewards, before, jnp.arange(30) == 0)
+    weights = discount ** np.arange(30)
+    potential = share * rewards / (1 - discount)
+    expected = weights @ rewards + discount**30 * potential[-1] - potential[0]
+    np.testing.assert_allclose(weights @ learnt, expected, rtol=1e-3, atol=1e-3)
+    if not share:
+        np.testing.assert_array_equal(learnt, rewards)
 
 
 def test_one_memory_holds_what_all_agents_did():
