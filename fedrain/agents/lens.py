@@ -10,7 +10,7 @@ from functools import cached_property
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from fedrain.agents.algorithm import Spaces
 from fedrain.agents.options import Options
@@ -58,21 +58,39 @@ class Lens:
         return self.outside.centre + self.outside.half_range * action
 
     def reward(
-        self, reward: Float[Array, " agent"], of_all: float | None = None
+        self,
+        reward: Float[Array, " agent"],
+        regions: tuple[int, ...],
+        of_all: Float[ArrayLike, " region"] | None = None,
     ) -> Float[Array, " agent"]:
         """What is learnt from, for the environment's reward, which is − mean square error.
 
-        ``of_all`` is the mean reward of all agents, where some are elsewhere.
+        ``of_all`` are the rewards of all regions, where some agents are elsewhere; an agent that
+        is not told them is no team.
         """
-        if self.options.team and self.outside.common:
-            all_regions = reward.mean() if of_all is None else jnp.asarray(of_all, reward.dtype)
-            own, team = self._transformed(reward), self._transformed(all_regions)
+        everyone = reward if of_all is None else jnp.asarray(of_all, reward.dtype)
+        if self._is_team and len(everyone) == len(self.outside.latitudes):
+            around = jnp.asarray(self._closeness[np.array(regions)], reward.dtype) @ everyone
+            own, team = self._transformed(reward), self._transformed(around)
             reward = own + self.options.team * (team - own)
         else:
             reward = self._transformed(reward)
         if self.options.reward_scale != 1:
             reward = reward * self.options.reward_scale
         return reward
+
+    @property
+    def _is_team(self) -> bool:
+        return self.options.team > 0 and bool(self.outside.common)
+
+    @cached_property
+    def _closeness(self) -> Float[np.ndarray, "region region"]:
+        """How much the error of each region counts for the team of each."""
+        latitudes = np.array(self.outside.latitudes)
+        apart = np.abs(latitudes[:, None] - latitudes)
+        reach = self.options.reach
+        weights = np.exp(-apart / reach) if reach else np.ones_like(apart)
+        return frozen(weights / weights.sum(axis=1, keepdims=True))
 
     def _transformed(self, reward: Float[Array, "*agent"]) -> Float[Array, "*agent"]:
         if self.options.log_reward:

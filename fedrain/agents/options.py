@@ -43,7 +43,9 @@ class Options:
     # It is felt weakly: learnt as fast as the rest, it is decided while the critics are young.
     common_rate: float = 1.0  # share of the learning rate for it, where constant; it does not fall
     # It is good or bad for all, and an agent that thinks of its own region sets it at their cost.
-    team: float = 0.0  # share of the error of all in what the agents of one climate learn from
+    team: float = 0.0  # share of the error of others in what the agents of one climate learn from
+    # An agent warms and cools its neighbours most: to its critic, who is far away is mostly noise.
+    reach: float = 0.0  # degrees over which others count e times less; 0: all alike, wherever
     # Exploration is needed at first; at the end it only blurs what is learnt from.
     final_noise: float = 1.0  # share of the exploration that is left at the end of the run
     # Ever shorter steps let the weights settle, so that the last policy is no chance find.

@@ -78,7 +78,8 @@ def make_algorithm(algorithm: str, values: Mapping[str, Any]) -> Algorithm:
 #: Hyperparameters that may be zero; all others are positive.
 _MAY_BE_ZERO = (
     "drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise", "latitude",
-    "final_noise", "final_rate", "restraint", "proximal", "team", "knots", "shaping",
+    "final_noise", "final_rate", "restraint", "proximal", "team", "reach", "knots",
+    "shaping",
 )  # fmt: skip
 _AT_MOST_ONE = (
     "tau", "proximal", "discount", "final_noise", "final_rate", "common_rate", "team", "shaping",

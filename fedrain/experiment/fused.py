@@ -67,7 +67,7 @@ def play_episode(
         action = choose_actions(algorithm, spaces, carry.training, carry.seen, draws.action, step)
         state, observation, reward, _ = environment.step(carry.state, lens.action(action))
         seen = lens.observation(observation, regions)
-        own = lens.reward(reward)
+        own = lens.reward(reward, regions)
         learnt = shape(algorithm, own, carry.reward, carry.state.time == 0)
         transition = Batch(carry.seen, action, learnt, seen)
         training, losses = learn(algorithm, spaces, carry.training, transition, draws, step)

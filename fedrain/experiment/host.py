@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
     observation: Float[np.ndarray, "agent obs"]
     reward: Float[np.ndarray, " agent"]
     ended: bool
-    of_all: float | None = None  # mean reward of all agents, where some are elsewhere
+    of_all: Float[np.ndarray, " region"] | None = None  # rewards, where some agents are elsewhere
 
 
 @runtime_checkable
@@ -171,7 +171,7 @@ def host_episode(
             returns = np.full(world.agents, np.nan, np.float32)
             break
         after = lens.observation(jnp.asarray(observation, jnp.float32), regions)
-        own = lens.reward(jnp.asarray(reward), of_all)
+        own = lens.reward(jnp.asarray(reward), regions, of_all)
         transition = Batch(seen, action, _shape(algorithm, own, before, step == first), after)
         training, new = _learn(algorithm, lens.spaces, training, transition, draws, step)
         losses = _gather(losses, new, 1)

@@ -1,6 +1,7 @@
 """What the learner sees, and that nothing changes where an option is off."""
 
 from dataclasses import fields
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +34,7 @@ def test_off_nothing_is_touched():
     assert lens.spaces == SPACES
     assert lens.observation(SEEN, (0, 1)) is SEEN
     assert lens.action(SEEN) is SEEN
-    assert lens.reward(reward) is reward
+    assert lens.reward(reward, (0, 1)) is reward
     assert without_off({"latitude": 0, "depth": 2, "tau": 0.1}) == {"tau": 0.1}
     assert without_off({"latitude": 3, "depth": 2}) == {"latitude": 3}
 
@@ -91,30 +92,59 @@ def test_knots_for_all_latitudes_change_nothing(env):
 
 def test_rewards_are_roots():
     lens = Lens(Options(root_reward=True, reward_scale=0.5), SPACES)
-    np.testing.assert_allclose(lens.reward(jnp.array([-4.0, -9.0, 0.0])), [-1.0, -1.5, 0.0])
+    np.testing.assert_allclose(
+        lens.reward(jnp.array([-4.0, -9.0, 0.0]), (0, 1, 2)), [-1.0, -1.5, 0.0]
+    )
 
 
 def test_rewards_are_logarithms():
     """Zero where nothing is wrong, the root's slope there, and 1/e of it e − 1 K away."""
-    reward = Lens(Options(log_reward=True), SPACES).reward
+    lens = Lens(Options(log_reward=True), SPACES)
+    reward = partial(lens.reward, regions=(0, 1))
     error = jnp.array([0.0, np.e - 1])
     np.testing.assert_allclose(reward(-(error**2)), [0.0, -1.0], atol=1e-6)
     slope = jax.vmap(jax.grad(lambda e: reward(-(e**2)[None])[0]))(jnp.array([1e-3, np.e - 1]))
     np.testing.assert_allclose(slope, [-1.0, -1 / np.e], rtol=2e-3)
 
 
+TOGETHER = Spaces(3, (0.55, 1.4), (0.65, 4.2), (-45.0, 45.0), common=(0,))
+
+
 def test_a_team_learns_from_the_error_of_all():
     """Of its own region nothing, the mean square error of all regions, or a share of both."""
-    together = Spaces(3, (0.55, 1.4), (0.65, 4.2), (-45.0, 45.0), common=(0,))
     reward = jnp.array([-1.0, -49.0])
 
-    def seen(team, spaces=together):
-        return Lens(Options(root_reward=True, team=team), spaces).reward(reward)
+    def seen(team, spaces=TOGETHER):
+        return Lens(Options(root_reward=True, team=team), spaces).reward(reward, (0, 1))
 
     np.testing.assert_allclose(seen(0.0), [-1.0, -7.0])
     np.testing.assert_allclose(seen(1.0), [-5.0, -5.0])
     np.testing.assert_allclose(seen(0.5), [-3.0, -6.0])
     np.testing.assert_array_equal(seen(0.5, SPACES), seen(0.0))  # who shares no climate is no team
+
+
+def test_who_is_near_counts_more():
+    """Between an agent's own error, with no reach, and that of all alike, with an endless one."""
+    reward = jnp.array([-1.0, -49.0])
+
+    def seen(reach):
+        return Lens(Options(team=1.0, reach=reach), TOGETHER).reward(reward, (0, 1))
+
+    np.testing.assert_allclose(seen(1e-3), reward)
+    np.testing.assert_allclose(seen(1e9), [-25.0, -25.0], rtol=1e-6)
+    share = np.exp(-2) / (1 + np.exp(-2))  # of the other, 90° away
+    np.testing.assert_allclose(seen(45.0), [-1 - 48 * share, -49 + 48 * share], rtol=1e-6)
+
+
+def test_an_agent_that_is_told_what_the_others_got_learns_as_if_they_were_here():
+    reward = jnp.array([-1.0, -49.0])
+    lens = Lens(Options(log_reward=True, team=0.5, reach=30.0), TOGETHER)
+    together = lens.reward(reward, (0, 1))
+    alone = [lens.reward(reward[i : i + 1], (i,), np.asarray(reward))[0] for i in (0, 1)]
+    np.testing.assert_allclose(alone, together, rtol=1e-6)
+    untold = lens.reward(reward[1:], (1,))
+    selfish = Lens(Options(log_reward=True), TOGETHER)
+    np.testing.assert_allclose(untold, selfish.reward(reward[1:], (1,)))
 
 
 def test_restraint_begins_where_tanh_is_flat():

@@ -50,6 +50,7 @@ common_hold = 3
 common_constant = true
 common_rate = 0.5
 team = 0.3
+reach = 40.0
 final_noise = 0.1
 final_rate = 0.2
 updates = 2

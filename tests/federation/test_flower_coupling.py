@@ -76,7 +76,7 @@ def test_agents_elsewhere_get_what_agents_here_get(tmp_path, keys, environment):
             got = found[region, step]
             np.testing.assert_allclose(got.observation, observation[region], atol=1e-4)
             assert got.reward == pytest.approx(float(reward[region]), rel=1e-5)
-            assert got.of_all == pytest.approx(float(reward.mean()), rel=1e-5)
+            np.testing.assert_allclose(got.of_all, reward, rtol=1e-5)
             assert got.ended == bool(ended)
 
 

@@ -30,7 +30,7 @@ class Answer(NamedTuple):
     observation: Float[np.ndarray, " obs"]
     reward: float
     ended: bool
-    of_all: float | None = None  # mean reward of all regions, if the climate tells it
+    of_all: Float[np.ndarray, " region"] | None = None  # all rewards, if the climate tells them
 
 
 class Episode(NamedTuple):
@@ -131,7 +131,7 @@ class SharedClimate:
                 raise MissedStepError(f"the climate is at step {play.time}, not {time}")
             observation, reward = play.results[time]
             ended = time + 1 >= self.environment.episode_length
-            return Answer(observation[region], float(reward[region]), ended, float(reward.mean()))
+            return Answer(observation[region], float(reward[region]), ended, reward)
 
     def _check(self, region: int) -> None:
         if region not in self.environment.regions:

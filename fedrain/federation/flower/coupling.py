@@ -71,7 +71,7 @@ class ClimateService:
             temperature=answer.observation,
             reward=answer.reward,
             ended=answer.ended,
-            mean_reward=answer.of_all,
+            all_rewards=answer.of_all,
         )
 
     def _admit(self, region: int, context: grpc.ServicerContext) -> None:
@@ -153,8 +153,10 @@ class RemoteClimate:
         )
         outcome = self._ask("Step", request)
         temperature = np.asarray(outcome.temperature, np.float32)
-        of_all = outcome.mean_reward if outcome.HasField("mean_reward") else None
-        return Answer(temperature, outcome.reward, bool(outcome.ended), of_all)
+        of_all = np.asarray(outcome.all_rewards, np.float32)
+        return Answer(
+            temperature, outcome.reward, bool(outcome.ended), of_all if of_all.size else None
+        )
 
     def close(self) -> None:
         """Hang up."""

@@ -166,5 +166,8 @@ class CoupledWorld:
         """One step along with all others."""
         answer = self.climate.step(self.region, self.episode, self.time, actions[0])
         self.time += 1
+        number = len(self.spaces.latitudes)
+        if answer.of_all is not None and len(answer.of_all) != number:
+            raise InputError(f"the climate tells {len(answer.of_all)} rewards of {number} regions")
         reward = np.array([answer.reward], np.float32)
         return Outcome(answer.observation[None], reward, answer.ended, answer.of_all)
