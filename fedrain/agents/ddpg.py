@@ -9,14 +9,28 @@ The published hyperparameters list a ``noise_clip``, which DDPG has no use for.
 
 from dataclasses import dataclass, field
 
+from jaxtyping import Array, Float
+
 from fedrain.agents.td3 import TD3
 
 
 @dataclass(frozen=True, kw_only=True)
 class DDPG(TD3):
-    """One critic, and no noise on the target action."""
+    """One critic, or the mean of several, and no noise on the target action.
 
-    critics: int = field(default=1, init=False)
+    A critic alone errs in one direction for long, and its actor follows it there; in the mean of
+    several, which start from other weights, much of that cancels.
+    """
+
+    critics: int = 1
     policy_noise: float = field(default=0.0, init=False)
     noise_clip: float = field(default=0.0, init=False)
     clip_target_to_first_component: bool = field(default=False, init=False)
+
+    def target_value(self, values: Float[Array, "critic batch"]) -> Float[Array, " batch"]:
+        """The mean."""
+        return values.mean(axis=0)
+
+    def policy_value(self, values: Float[Array, "critic batch"]) -> Float[Array, " batch"]:
+        """The mean."""
+        return values.mean(axis=0)

@@ -79,6 +79,14 @@ class TD3(Algorithm):
         """Q_i(s, a) of every critic."""
         return apply_critics(critic, observation, action, self.layer_norm)[..., 0]
 
+    def target_value(self, values: Float[Array, "critic batch"]) -> Float[Array, " batch"]:
+        """What the critics together tell the critics: the lowest, since they err upwards."""
+        return values.min(axis=0)
+
+    def policy_value(self, values: Float[Array, "critic batch"]) -> Float[Array, " batch"]:
+        """What they tell the actor: the first one's word."""
+        return values[0]
+
     def target_action(
         self,
         agent: Agent,
@@ -108,7 +116,7 @@ class TD3(Algorithm):
         """Y = r + γ min_i Q'_i(s', a')."""
         action = self.target_action(agent, batch.next_observation, key, spaces)
         values = self.values(agent.target_critic, batch.next_observation, action)
-        return batch.reward + self.discount * values.min(axis=0)
+        return batch.reward + self.discount * self.target_value(values)
 
     def value_loss(
         self, values: Float[Array, "critic batch"], target: Float[Array, " batch"]
@@ -121,7 +129,8 @@ class TD3(Algorithm):
     ) -> Float[Array, ""]:
         """− mean Q_1(s, π(s))."""
         action = self.act(actor, batch.observation, None, spaces)
-        loss = -self.values(critic, batch.observation, action)[0].mean()
+        values = self.values(critic, batch.observation, action)
+        loss = -self.policy_value(values).mean()
         if self.restraint:
             outputs = apply_network(actor, batch.observation, self.layer_norm)
             loss = loss + self.restraint * excess(outputs)

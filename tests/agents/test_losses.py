@@ -70,18 +70,20 @@ def values(critic, observation, action, number):
     return np.stack([forward(member(critic, i), pair) for i in range(number)])
 
 
-def test_ddpg_target_and_losses():
-    algorithm, batch = DDPG(**DETERMINISTIC), random_batch()
+@pytest.mark.parametrize("critics", [1, 4])
+def test_ddpg_target_and_losses(critics):
+    """With several critics both the target and the actor go by their mean."""
+    algorithm, batch = DDPG(**DETERMINISTIC, critics=critics), random_batch()
     agent = new_agent(algorithm)
     o, a, r, o2 = (np.asarray(x, float) for x in batch)
-    q2 = values(agent.target_critic, o2, policy(agent.target_actor, o2), 1)[0, :, 0]
-    y = r + 0.9 * q2
+    q2 = values(agent.target_critic, o2, policy(agent.target_actor, o2), critics)[..., 0]
+    y = r + 0.9 * q2.mean(0)
     np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPACES), y, rtol=1e-4)
-    q = values(agent.critic, o, a, 1)[0, :, 0]
+    q = values(agent.critic, o, a, critics)[..., 0]
     loss, found = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
-    np.testing.assert_allclose(loss, np.mean((q - y) ** 2), rtol=1e-4)
-    np.testing.assert_allclose(found[0], q, rtol=1e-4, atol=1e-6)
-    expected = -values(agent.critic, o, policy(agent.actor, o), 1).mean()
+    np.testing.assert_allclose(loss, np.mean((q - y) ** 2, 1).sum(), rtol=1e-4)
+    np.testing.assert_allclose(found, q, rtol=1e-4, atol=1e-6)
+    expected = -values(agent.critic, o, policy(agent.actor, o), critics).mean()
     actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPACES)
     np.testing.assert_allclose(actor_loss, expected, rtol=1e-4)
 
