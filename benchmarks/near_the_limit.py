@@ -55,7 +55,7 @@ def skill(seeds: int, only: str) -> None:
 def choice(seeds: int, only: str) -> None:
     """How the preset was chosen: other ways to set things, on seeds from 100, none that count."""
     tried = list(range(FIRST_SEED, FIRST_SEED + seeds))
-    few = tried[:4]  # six policies cost four times what a shared one does
+    few = tried[:4]  # six policies cost several times what a shared one does
     alone = {"common_hold": 1, "common_constant": False, "common_rate": 1.0, "team": 0.0}
     knots = {f"{number or 96} values of A and B": {"knots": number} for number in (0, 48, 24, 12)}
     together = {
@@ -71,10 +71,10 @@ def choice(seeds: int, only: str) -> None:
         **{f"reach {degrees}": {"reach": float(degrees)} for degrees in (0, 20)},
         **{f"shaping {share}": {"shaping": share} for share in (0.0, 0.5, 1.0)},
     }
-    columns = configure(agents=24, sync_every=0, sharing="shared", seeds=tried)
+    shared = configure(agents=24, sync_every=0, sharing="shared", seeds=tried)
     studies = {
         "v1": (configure(env="ebm-v1", seeds=tried), knots),
-        "a24 shared": (columns, together | shares),
+        "a24 shared": (shared, together | shares),
         "a6 fed05": (configure(seeds=few), shares),
     }
     rows = []

@@ -10,7 +10,7 @@ from functools import cached_property
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from fedrain.agents.algorithm import Spaces
 from fedrain.agents.options import Options
@@ -61,16 +61,18 @@ class Lens:
         self,
         reward: Float[Array, " agent"],
         regions: tuple[int, ...],
-        of_all: Float[ArrayLike, " region"] | None = None,
+        of_all: Float[np.ndarray, " region"] | None = None,
     ) -> Float[Array, " agent"]:
         """What is learnt from, for the environment's reward, which is − mean square error.
 
         ``of_all`` are the rewards of all regions, where some agents are elsewhere; an agent that
         is not told them is no team.
         """
-        everyone = reward if of_all is None else jnp.asarray(of_all, reward.dtype)
-        if self._is_team and len(everyone) == len(self.outside.latitudes):
-            around = jnp.asarray(self._closeness[np.array(regions)], reward.dtype) @ everyone
+        everyone = reward if of_all is None else of_all
+        is_team = self.options.team > 0 and bool(self.outside.common)
+        if is_team and len(everyone) == len(self.outside.latitudes):
+            closeness = jnp.asarray(self._closeness[np.array(regions)], reward.dtype)
+            around = closeness @ jnp.asarray(everyone, reward.dtype)
             own, team = self._transformed(reward), self._transformed(around)
             reward = own + self.options.team * (team - own)
         else:
@@ -78,10 +80,6 @@ class Lens:
         if self.options.reward_scale != 1:
             reward = reward * self.options.reward_scale
         return reward
-
-    @property
-    def _is_team(self) -> bool:
-        return self.options.team > 0 and bool(self.outside.common)
 
     @cached_property
     def _closeness(self) -> Float[np.ndarray, "region region"]:

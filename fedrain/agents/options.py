@@ -57,6 +57,6 @@ class Options:
 
 
 def without_off(values: dict[str, Any]) -> dict[str, Any]:
-    """Hyperparameters without the options that are off."""
-    off = {field.name: field.default for field in fields(Options)}
+    """Hyperparameters without the options that are off, and without DDPG's one critic."""
+    off = {"critics": 1, **{field.name: field.default for field in fields(Options)}}
     return {name: v for name, v in values.items() if name not in off or v != off[name]}

@@ -127,7 +127,7 @@ class TD3(Algorithm):
     def actor_loss(
         self, actor: Network, critic: Network, batch: Batch, spaces: Spaces
     ) -> Float[Array, ""]:
-        """− mean Q_1(s, π(s))."""
+        """− mean Q(s, π(s)), of the critics that the actor listens to."""
         action = self.act(actor, batch.observation, None, spaces)
         values = self.values(critic, batch.observation, action)
         loss = -self.policy_value(values).mean()

@@ -37,6 +37,8 @@ def test_off_nothing_is_touched():
     assert lens.reward(reward, (0, 1)) is reward
     assert without_off({"latitude": 0, "depth": 2, "tau": 0.1}) == {"tau": 0.1}
     assert without_off({"latitude": 3, "depth": 2}) == {"latitude": 3}
+    assert without_off({"critics": 1, "tau": 0.1}) == {"tau": 0.1}
+    assert without_off({"critics": 2}) == {"critics": 2}
 
 
 def test_actions_are_the_bounds_at_their_ends():

@@ -10,10 +10,11 @@ from fedrain.envs import make
 from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train
 from fedrain.experiment.host import MissedStepError
+from fedrain.experiment.stepping import spaces_of
 from fedrain.federation.flower.client import make_client_app
-from fedrain.federation.flower.climate import Episode, SharedClimate
+from fedrain.federation.flower.climate import Answer, Episode, SharedClimate
 from fedrain.federation.flower.local import LocalGrid, serve
-from fedrain.federation.flower.region import RegionHost
+from fedrain.federation.flower.region import CoupledWorld, RegionHost
 from fedrain.federation.flower.server import Federation
 from tests.experiment.small import OPTIONS, SMALL, small_preset
 
@@ -98,6 +99,23 @@ def test_a_shared_climate_has_to_be_named(tmp_path):
 @pytest.fixture
 def environment():
     return make("ebm-v3", agents=3, **SMALL)
+
+
+@pytest.mark.parametrize("told", [None, 3, 2])
+def test_a_climate_tells_the_rewards_of_all_regions_or_of_none(environment, told):
+    class Elsewhere(SharedClimate):
+        def step(self, *_):
+            rewards = None if told is None else np.zeros(told, np.float32)
+            return Answer(np.zeros(environment.observation_size, np.float32), -1.0, False, rewards)
+
+    world = CoupledWorld(Elsewhere(environment, 60.0, print), 0, FIRST)
+    world.spaces = spaces_of(environment)
+    action = np.zeros((1, environment.action_size), np.float32)
+    if told == 2:
+        with pytest.raises(InputError, match="2 rewards of 3 regions"):
+            world.step(action)
+    else:
+        assert world.step(action).reward.tolist() == [-1.0]
 
 
 def test_the_climate_moves_in_lock_step(environment):
