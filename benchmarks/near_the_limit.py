@@ -8,9 +8,10 @@ with what is missing, and then prints its table. Usage:
 """
 
 import argparse
-from dataclasses import replace
+from dataclasses import fields, replace
 from fnmatch import filter as fnfilter
 from fnmatch import fnmatch
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -156,29 +157,40 @@ def _until(cell: Configuration, goal: float) -> Result:
 
 
 def ablation(seeds: int, only: str) -> None:
-    """Each option off, the rest on."""
-    whole = configure(seeds=seeds)
-    off = Options().__dict__
-    changed = {k: v for k, v in whole.hyperparameters.items() if k in off and v != off[k]}
-    cells = {"all on": whole}
-    for name in changed:
-        changed_back = {**whole.hyperparameters, name: off[name]}
-        cells[f"without {name}"] = replace(whole, hyperparameters=changed_back)
-    paper = {k: v for k, v in configure(preset="paper").hyperparameters.items() if k not in off}
-    for name in ("discount", "batch_size", "width", "policy_frequency"):
-        value = {name: paper[name]}
-        cells[f"{name} {value[name]}, as published"] = replace(
-            whole, hyperparameters={**whole.hyperparameters, **value}
-        )
+    """Each option off, the rest on; ``knots`` is in ``choice``, six agents have no use for it."""
+    wholes = {
+        "a6-fed05": configure(seeds=seeds),
+        "a24-shared": configure(agents=24, sync_every=0, sharing="shared", seeds=seeds),
+    }
+    ways = _each_off(configure().hyperparameters)
     rows = []
-    for name, cell in cells.items():
-        if not fnmatch(name, only):
-            continue
-        stem = name.replace(" ", "-").replace(",", "")
-        found = kept("ablation", stem, cell, lambda c: skill_of(trained(c)))
-        globe = np.array(found["global"])
-        rows.append([name, f"{globe.mean():.2f} ± {globe.std():.2f}"])
-    print(markdown(rows, ["v3 a6 fed05 DDPG", "global (K)"]))
+    for name, values in ways.items():
+        row = [name]
+        for cell, whole in wholes.items():
+            stem = f"{cell}-{name}".replace(" ", "-").replace(",", "")
+            if not fnmatch(stem, only):
+                row.append("")
+                continue
+            other = replace(whole, hyperparameters={**whole.hyperparameters, **values})
+            globe = np.array(
+                kept("ablation", stem, other, lambda c: skill_of(trained(c)))["global"]
+            )
+            row.append(f"{globe.mean():.2f} ± {globe.std():.2f}")
+        rows.append(row)
+    print(markdown(rows, ["v3 DDPG, global (K)", *wholes]))
+
+
+def _each_off(preset: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What to change to have the preset without one of its options, by a name for it."""
+    off, paper = Options(), configure(preset="paper").make_algorithm()
+    ways: dict[str, dict[str, Any]] = {"all on": {}}
+    for name in (field.name for field in fields(Options) if field.name != "knots"):
+        if preset[name] != getattr(off, name):
+            ways[f"without {name}"] = {name: getattr(off, name)}
+    for name in ("critics", "discount", "batch_size", "policy_frequency", "width"):
+        value = getattr(paper, name)
+        ways[f"{name} {value}, as published"] = {name: value}
+    return ways
 
 
 def transfer(seeds: int, only: str) -> None:
