@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fedrain.agents.networks import Network
 from fedrain.experiment import Configuration
-from fedrain.experiment.evaluation import Evaluation, evaluate
+from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.storage import read_json, write_json
 from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import identity
@@ -33,32 +32,19 @@ def trained(configuration: Configuration, watch: Watch | None = None) -> Trainer
     return trainer
 
 
-def skill_of(trainer: Trainer, actors: Network | None = None) -> Result:
+def skill_of(trainer: Trainer) -> Result:
     """What the policies of every seed reach, and what it took."""
-    actors = trainer.actors() if actors is None else actors
     seeds = trainer.configuration.seeds
-    return _measured(trainer, evaluate(trainer.environment, trainer.algorithm, actors, seeds))
-
-
-def _measured(trainer: Trainer, found: Evaluation) -> Result:
+    found = evaluate(trainer.environment, trainer.algorithm, trainer.actors(), seeds)
     skills = found.skill(trainer.environment)
     return {
-        "seeds": list(trainer.configuration.seeds),
+        "seeds": list(seeds),
         "bands": [list(skill.bands) for skill in skills],
         "global": [skill.globe for skill in skills],
         "returns": found.returns.mean(-1).tolist(),
         "seconds": float(trainer.history["seconds"].sum()),
         "core_seconds": float(trainer.history["core_seconds"].sum()),
     }
-
-
-def skill_and_common(trainer: Trainer) -> Result:
-    """The same, and what the agents of a shared climate have set together at the last step."""
-    cell = trainer.configuration
-    found = evaluate(trainer.environment, trainer.algorithm, trainer.actors(), cell.seeds)
-    last = {symbol: values[:, -1].tolist() for symbol, values in found.parameters.items()
-            if values.ndim == 2}  # fmt: skip
-    return {**_measured(trainer, found), **last}
 
 
 def kept(

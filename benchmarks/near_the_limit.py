@@ -3,12 +3,12 @@
 Results are kept in ``benchmarks/results`` as they come: a command that is started again goes on
 with what is missing, and then prints its table. Usage:
 
-    python benchmarks/near_the_limit.py skill|choice|columns|time|ablation|transfer
+    python benchmarks/near_the_limit.py skill|columns|time|ablation|transfer
                                         [--seeds N] [--only PATTERN]
 """
 
 import argparse
-from dataclasses import fields, replace
+from dataclasses import replace
 from fnmatch import filter as fnfilter
 from fnmatch import fnmatch
 from typing import Any
@@ -16,11 +16,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from cells import RESULTS, Result, kept, markdown, skill_and_common, skill_of, stored, trained
+from cells import RESULTS, Result, kept, markdown, skill_of, stored, trained
 
 from fedrain.agents.options import Options
 from fedrain.baselines import static
-from fedrain.cli.tune import FIRST_SEED
 from fedrain.climate import BAND_NAMES, Grid
 from fedrain.climate.figures import save_figure
 from fedrain.envs import make
@@ -31,6 +30,9 @@ from fedrain.experiment.trainer import Trainer
 
 AGENTS = (1, 2, 6, 12, 24, 48, 96)
 SCHEMES = {"never": (0, "all"), "5": (5, "all"), "10": (10, "all"), "shared": (0, "shared")}
+#: Options that are of no use to an agent without others.
+ALONE = {"latitude", "common_noise", "common_hold", "common_constant", "common_rate", "team",
+         "reach"}  # fmt: skip
 #: The published way of working: steps a second, and cores that wait for each other meanwhile.
 PUBLISHED_RATE, PUBLISHED_CORES, STEPS = 18, 6 * 3, 20_000
 
@@ -51,45 +53,6 @@ def skill(seeds: int, only: str) -> None:
         rows.append([cell.name, *(f"{m:.2f} ± {s:.2f}" for m, s in spread),
                      f"{globe.mean():.3f} ± {globe.std():.3f}", f"{globe.max():.3f}"])  # fmt: skip
     print(markdown(rows, ["", *BAND_NAMES, "global", "worst seed"]))
-
-
-def choice(seeds: int, only: str) -> None:
-    """How the preset was chosen: other ways to set things, on seeds from 100, none that count."""
-    tried = list(range(FIRST_SEED, FIRST_SEED + seeds))
-    few = tried[:4]  # six policies cost several times what a shared one does
-    alone = {"common_hold": 1, "common_constant": False, "common_rate": 1.0, "team": 0.0}
-    knots = {f"{number or 96} values of A and B": {"knots": number} for number in (0, 48, 24, 12)}
-    together = {
-        "D, a0, a2 as all else": alone,
-        "constant": {**alone, "common_constant": True},
-        "constant, held 25": {**alone, "common_constant": True, "common_hold": 25},
-        "constant, held 25, team": {"common_rate": 1.0},
-        "constant, slow, team": {"common_hold": 1},
-        "constant, held 100, slow, team": {"common_hold": 100},
-    }
-    shares = {
-        **{f"team {share}": {"team": share} for share in (0.0, 0.3, 0.45, 0.6)},
-        **{f"reach {degrees}": {"reach": float(degrees)} for degrees in (0, 20)},
-        **{f"shaping {share}": {"shaping": share} for share in (0.0, 0.5, 1.0)},
-    }
-    shared = configure(agents=24, sync_every=0, sharing="shared", seeds=tried)
-    studies = {
-        "v1": (configure(env="ebm-v1", seeds=tried), knots),
-        "a24 shared": (shared, together | shares),
-        "a6 fed05": (configure(seeds=few), shares),
-    }
-    rows = []
-    for name, (cell, ways) in studies.items():
-        for way, values in ways.items():
-            stem = f"{name} {way}".replace(" ", "-").replace(",", "")
-            if not fnmatch(stem, only):
-                continue
-            other = replace(cell, hyperparameters={**cell.hyperparameters, **values})
-            found = kept("choice", stem, other, lambda c: skill_and_common(trained(c)))
-            globe, common = (np.array(found[key]) for key in ("global", "D"))
-            rows.append([name, way, f"{globe.mean():.3f} ± {globe.std():.3f}", f"{globe.max():.3f}",
-                         f"{(common > 0.56).sum()} of {len(common)}"])  # fmt: skip
-    print(markdown(rows, ["DDPG", "", "global (K)", "worst seed", "D above 0.56"]))
 
 
 def columns(seeds: int, only: str) -> None:
@@ -157,40 +120,34 @@ def _until(cell: Configuration, goal: float) -> Result:
 
 
 def ablation(seeds: int, only: str) -> None:
-    """Each option off, the rest on; ``knots`` is in ``choice``, six agents have no use for it."""
-    wholes = {
+    """Each option off, the rest on."""
+    cells = {
         "a6-fed05": configure(seeds=seeds),
         "a24-shared": configure(agents=24, sync_every=0, sharing="shared", seeds=seeds),
+        "v1": configure(env="ebm-v1", seeds=seeds),
     }
-    ways = _each_off(configure().hyperparameters)
-    rows = []
-    for name, values in ways.items():
-        row = [name]
-        for cell, whole in wholes.items():
-            stem = f"{cell}-{name}".replace(" ", "-").replace(",", "")
-            if not fnmatch(stem, only):
-                row.append("")
-                continue
-            other = replace(whole, hyperparameters={**whole.hyperparameters, **values})
-            globe = np.array(
-                kept("ablation", stem, other, lambda c: skill_of(trained(c)))["global"]
-            )
-            row.append(f"{globe.mean():.2f} ± {globe.std():.2f}")
-        rows.append(row)
-    print(markdown(rows, ["v3 DDPG, global (K)", *wholes]))
-
-
-def _each_off(preset: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What to change to have the preset without one of its options, by a name for it."""
-    off, paper = Options(), configure(preset="paper").make_algorithm()
+    off, paper = Options().__dict__, configure(preset="paper").make_algorithm()
+    on = configure().hyperparameters
     ways: dict[str, dict[str, Any]] = {"all on": {}}
-    for name in (field.name for field in fields(Options) if field.name != "knots"):
-        if preset[name] != getattr(off, name):
-            ways[f"without {name}"] = {name: getattr(off, name)}
+    ways |= {f"without {name}": {name: off[name]} for name in off if off[name] != on[name]}
     for name in ("critics", "discount", "batch_size", "policy_frequency", "width"):
         value = getattr(paper, name)
         ways[f"{name} {value}, as published"] = {name: value}
-    return ways
+    rows = []
+    for way, values in ways.items():
+        row = [way]
+        for name, cell in cells.items():
+            useless = ALONE if name == "v1" else {"knots"}
+            stem = f"{name} {way}".replace(" ", "-").replace(",", "")
+            if useless & set(values) or not fnmatch(stem, only):
+                row.append("–")
+                continue
+            other = replace(cell, hyperparameters={**cell.hyperparameters, **values})
+            found = kept("ablation", stem, other, lambda c: skill_of(trained(c)))
+            globe = np.array(found["global"])
+            row.append(f"{globe.mean():.2f} ± {globe.std():.2f}")
+        rows.append(row)
+    print(markdown(rows, ["DDPG, global (K)", *cells]))
 
 
 def transfer(seeds: int, only: str) -> None:
@@ -226,7 +183,6 @@ def _on_other_grids(cell: Configuration) -> Result:
 
 STUDIES = {
     "skill": (skill, 10),
-    "choice": (choice, 10),
     "columns": (columns, 2),
     "time": (time_to_skill, 3),
     "ablation": (ablation, 5),
