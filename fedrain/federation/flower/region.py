@@ -16,7 +16,7 @@ from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.fused import EpisodeLog
 from fedrain.experiment.host import Outcome, host_episode
 from fedrain.experiment.stepping import Training, spaces_of
-from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.trainer import History, Trainer
 from fedrain.experiment.training import identity
 from fedrain.federation.flower.climate import Answer, Episode
 from fedrain.federation.flower.payload import Payload, adopt, take_payload
@@ -68,10 +68,7 @@ class RegionHost:
         if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
             self.trainer.restore(*found)
         self.trainer.begin()
-        kept = self.trainer.history
-        self.rounds_played = kept.pop("rounds", np.zeros(0, int)).tolist()
-        if isinstance(self.trainer, CoupledTrainer):
-            self.trainer.steps = kept.pop("steps", self.trainer.steps)
+        self.rounds_played = self.trainer.history.pop("rounds", np.zeros(0, int)).tolist()
 
     def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
         """Play a round, once."""
@@ -90,10 +87,7 @@ class RegionHost:
                 trainer.number = episode
             trainer.play(synchronise=False)
         self.rounds_played.append(first)
-        more = {"rounds": np.array(self.rounds_played)}
-        if isinstance(trainer, CoupledTrainer):
-            more["steps"] = trainer.steps
-        trainer.save(self._checkpoints, **more)
+        trainer.save(self._checkpoints, rounds=np.array(self.rounds_played))
 
     def payload(self, region: int) -> Payload:
         """What the region has to send."""
@@ -126,6 +120,15 @@ class CoupledTrainer(Trainer):
         self.number = 0  # of the federation's episode
         self.steps = np.zeros(len(configuration.seeds), int)  # taken; some may have been missed
         super().__init__(configuration, environment, (region,))
+
+    def restore(self, episode: int, trainings: list[Training], history: History) -> None:
+        """Go on from a checkpoint, with the steps that it tells of."""
+        self.steps = history.pop("steps")
+        super().restore(episode, trainings, history)
+
+    def save(self, checkpoints: Checkpoints, **more: np.ndarray) -> None:
+        """Write a checkpoint, with the steps taken."""
+        super().save(checkpoints, steps=self.steps, **more)
 
     @property
     def rows_filled(self) -> int:
