@@ -69,12 +69,12 @@ def _baselines(library: Any, algorithm: Algorithm, latitudes: int) -> Train:
 
 
 class ClimlabEnvironment:
-    """The climate as the published runs stepped it: climlab, untouched."""
+    """The climate as the published runs stepped it: climlab, untouched; for one agent or more."""
 
-    def __init__(self) -> None:
-        self.reference = make("ebm-v1")
-        self.low, self.high = self.reference.action_bounds
-        self.target = np.array(self.reference.target)
+    def __init__(self, agents: int) -> None:
+        reference = make("ebm-v3", agents=agents)
+        self.low, self.high = reference.action_bounds
+        self.target = np.array(reference.target).reshape(agents, -1)
         self.reset()
 
     def reset(self) -> np.ndarray:
@@ -82,44 +82,63 @@ class ClimlabEnvironment:
         self.model = import_climlab().EBM_annual(num_lat=96, D=0.6, a0=0.354, a2=0.25)
         self.model.Ts[:] = 50.0
         self.steps = 0
-        return np.array(self.model.Ts).ravel()
+        return self.observe()
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        """Set the parameters, and step."""
-        d, a, b, a0, a2 = np.split(action, [1, 97, 193, 194])
+    def observe(self) -> np.ndarray:
+        """Temperatures of each agent's region."""
+        return np.array(self.model.Ts).reshape(self.target.shape)
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Set the parameters, those of the globe as the mean of all proposals, and step."""
+        width = self.target.shape[1]
+        d, a, b, a0, a2 = np.split(actions, np.cumsum([1, width, width, 1]), axis=1)
         model = self.model
-        model.subprocess["diffusion"].D = float(d[0])
-        model.subprocess["LW"].A, model.subprocess["LW"].B = a[:, None] * 100, b[:, None]
-        model.subprocess["albedo"].a0, model.subprocess["albedo"].a2 = float(a0[0]), float(a2[0])
+        model.subprocess["diffusion"].D = float(d.mean())
+        model.subprocess["LW"].A = a.reshape(-1, 1) * 100
+        model.subprocess["LW"].B = b.reshape(-1, 1)
+        model.subprocess["albedo"].a0 = float(a0.mean())
+        model.subprocess["albedo"].a2 = float(a2.mean())
         model.step_forward()
-        temperature = np.array(model.Ts).ravel()
+        temperature = self.observe()
         self.steps += 1
-        reward = -float(np.mean((temperature - self.target) ** 2))
+        reward = -np.mean((temperature - self.target) ** 2, axis=1)
         return temperature, reward, self.steps == 200
 
 
-def published(algorithm: Algorithm, latitudes: int) -> Train | None:
+def published(algorithm: Algorithm, latitudes: int) -> Train:
     """One process, climlab, PyTorch: the way of working of the published runs."""
-    if latitudes != 96:
-        return None
-    agent = TorchAgent(algorithm)
-    env = ClimlabEnvironment()
-    agent.run(env, RANDOM_STEPS, learning=False)
-    return lambda steps: agent.run(env, steps, learning=True)
+    env = ClimlabEnvironment(96 // latitudes)
+    agents = [TorchAgent(algorithm, latitudes, env.low, env.high) for _ in env.target]
+    _run(env, agents, RANDOM_STEPS, learning=False)
+    return lambda steps: _run(env, agents, steps, learning=True)
+
+
+def _run(env: ClimlabEnvironment, agents: "list[TorchAgent]", steps: int, learning: bool) -> None:
+    """Act, remember, learn: so many steps of agents."""
+    observation = env.reset()
+    for _ in range(steps // len(agents)):
+        pairs = list(zip(agents, observation, strict=True))
+        actions = np.stack([agent.explore(seen, learning) for agent, seen in pairs])
+        after, reward, ended = env.step(actions)
+        for i, (agent, seen) in enumerate(pairs):
+            agent.remember(seen, actions[i], reward[i], after[i])
+            if learning:
+                agent.update()
+        observation = env.reset() if ended else after
 
 
 class TorchAgent:
     """DDPG, TD3 or TQC in PyTorch, written plainly."""
 
-    def __init__(self, algorithm: Algorithm) -> None:
+    def __init__(self, algorithm: Algorithm, size: int, low: np.ndarray, high: np.ndarray) -> None:
         torch.manual_seed(0)
         self.algorithm = algorithm
         self.tqc = isinstance(algorithm, TQC)
-        env = make("ebm-v1")
-        low, high = env.action_bounds
+        self.low, self.high = low, high
         self.centre = torch.tensor((high + low) / 2, dtype=torch.float32)
         self.half = torch.tensor((high - low) / 2, dtype=torch.float32)
-        size, actions, width = 96, len(low), algorithm.width
+        actions, width = len(low), algorithm.width
+        self.sizes = [size, actions, 1, size]
         outputs = 2 * actions if self.tqc else actions
         self.actor = _network(size, width, outputs)
         number = algorithm.critics if isinstance(algorithm, TQC | TD3) else 1
@@ -130,30 +149,27 @@ class TorchAgent:
         self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), 1e-3)
         self.critic_optimiser = torch.optim.Adam(self.critics.parameters(), 1e-3)
         self.alpha_optimiser = torch.optim.Adam([self.log_alpha], 1e-3)
-        self.memory = np.zeros((20_000, 2 * size + actions + 1), np.float32)
+        self.memory = np.zeros((20_000, sum(self.sizes)), np.float32)
         self.filled = 0
-        self.observation: np.ndarray | None = None
         self.rng = np.random.default_rng(0)
 
-    def run(self, env: ClimlabEnvironment, steps: int, learning: bool) -> None:
-        """Act, remember, learn."""
-        for _ in range(steps):
-            observation = env.reset() if self.observation is None else self.observation
-            if learning:
-                with torch.no_grad():
-                    seen = torch.tensor(observation, dtype=torch.float32)
-                    action = self.policy(self.actor, seen)[0].numpy()
-                noise = 0.2 * self.half.numpy() * self.rng.standard_normal(len(action))
-                action = np.clip(action + noise, env.low, env.high)
-            else:
-                action = self.rng.uniform(env.low, env.high)
-            after, reward, ended = env.step(action)
-            row = np.concatenate([observation, action, [reward], after])
-            self.memory[self.filled % len(self.memory)] = row
-            self.filled += 1
-            self.observation = None if ended else after
-            if learning:
-                self.update()
+    def explore(self, observation: np.ndarray, learning: bool) -> np.ndarray:
+        """The policy with noise, or before there is one an action at random."""
+        if not learning:
+            return self.rng.uniform(self.low, self.high)
+        with torch.no_grad():
+            seen = torch.tensor(observation, dtype=torch.float32)
+            action = self.policy(self.actor, seen)[0].numpy()
+        noise = 0.2 * self.half.numpy() * self.rng.standard_normal(len(action))
+        return np.clip(action + noise, self.low, self.high)
+
+    def remember(
+        self, observation: np.ndarray, action: np.ndarray, reward: float, after: np.ndarray
+    ) -> None:
+        """One row of the memory."""
+        row = np.concatenate([observation, action, [reward], after])
+        self.memory[self.filled % len(self.memory)] = row
+        self.filled += 1
 
     def policy(self, actor: nn.Module, observation: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Action, and for TQC its log-probability."""
@@ -172,7 +188,7 @@ class TorchAgent:
         algorithm = self.algorithm
         rows = self.rng.integers(0, min(self.filled, len(self.memory)), algorithm.batch_size)
         batch = torch.from_numpy(self.memory[rows])
-        before, action, reward, after = batch.split([96, batch.shape[1] - 193, 1, 96], -1)
+        before, action, reward, after = batch.split(self.sizes, -1)
         with torch.no_grad():
             target = reward + 0.99 * self.target(after)
         pair = torch.cat([before, action], -1)

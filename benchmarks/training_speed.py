@@ -28,7 +28,7 @@ from fedrain.federation import Sharing
 
 CELLS = {"v1": ("ebm-v1", 1, 10), "v2": ("ebm-v2", 6, 2), "v3": ("ebm-v3", 6, 10)}
 PEER_LATITUDES = {"v1": 96, "v2": 96, "v3": 16}
-PEER_STEPS = 100
+PEER_STEPS = 120  # of agents, six or one
 FIRST_EPISODE = 5  # the first one that learns
 SIZE = 2048  # of the matrices that give the machine's rate
 
@@ -125,8 +125,7 @@ def measure_cell(
     if peers:
         from peers import PEERS  # type: ignore[import-not-found]
 
-        made = {peer: PEERS[peer](algorithm, latitudes) for peer in peers}
-        others = {peer: train for peer, train in made.items() if train is not None}
+        others = {peer: PEERS[peer](algorithm, latitudes) for peer in peers}
     times: dict[str, list[float]] = {peer: [] for peer in ("fused", *others)}
     wall, shares = [], []
     work = 0.0
