@@ -58,11 +58,11 @@ def skill(seeds: int, only: str) -> None:
 def columns(seeds: int, only: str) -> None:
     """Skill and time against the number of agents, by what federation means.
 
-    One seed where more than 24 agents have a policy each.
+    One seed where more than six agents have a policy each.
     """
     for agents in AGENTS:
         for name, (sync_every, sharing) in SCHEMES.items():
-            costly = agents > 24 and sharing != "shared"
+            costly = agents > 6 and sharing != "shared"
             cell = configure(agents=agents, sync_every=sync_every, sharing=sharing,
                              seeds=1 if costly else seeds)  # fmt: skip
             if fnmatch(f"a{agents}-{name}", only):
