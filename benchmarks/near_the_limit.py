@@ -69,9 +69,20 @@ def columns(seeds: int, only: str) -> None:
                 kept("columns", f"a{agents}-{name}", cell, lambda c: skill_of(trained(c)))
     from columns_figure import columns_figure
 
+    found = stored("columns")
     path = RESULTS.parent.parent / "docs" / "images" / "columns.png"
-    save_figure(columns_figure(stored("columns"), AGENTS, tuple(SCHEMES)), path)
+    save_figure(columns_figure(found, AGENTS, tuple(SCHEMES)), path)
     print(f"picture: {path}")
+    rows = [
+        [name, *(_skill_and_cost(found.get(f"a{n}-{name}")) for n in AGENTS)] for name in SCHEMES
+    ]
+    print(markdown(rows, ["global, K (core-seconds a seed)", *(f"a{n}" for n in AGENTS)]))
+
+
+def _skill_and_cost(found: Result | None) -> str:
+    if found is None:
+        return "–"
+    return f"{np.mean(found['global']):.2f} ({found['core_seconds'] / len(found['seeds']):.0f})"
 
 
 def published_global() -> float:
