@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from cells import RESULTS, markdown
+from training_speed import PEER_STEPS
 
 from fedrain.agents import load_algorithm
 from fedrain.benchmark.matrix import EPISODE_STEPS, EPISODES, SEEDS, Cell, cells
@@ -21,7 +22,6 @@ from fedrain.benchmark.results import load_results
 from fedrain.experiment.storage import read_json, write_json
 
 KEPT = RESULTS / "published_cost.json"
-STEPS = 120  # of agents, in one measurement
 
 
 def latitudes(cell: Cell) -> int:
@@ -39,8 +39,8 @@ def published_cost(rounds: int) -> dict[str, float]:
     for _ in range(rounds):
         for (algo, number), train in ways.items():
             core = time.process_time()
-            train(STEPS)
-            times[f"{algo} {number}"].append(1e3 * (time.process_time() - core) / STEPS)
+            train(PEER_STEPS)
+            times[f"{algo} {number}"].append(1e3 * (time.process_time() - core) / PEER_STEPS)
     return {kind: statistics.median(found) for kind, found in times.items()}
 
 
@@ -56,20 +56,21 @@ def main() -> None:
     published = read_json(KEPT)
     results = load_results(options.results)
 
-    rows, sums = [], [0.0, 0.0, 0.0]
-    done = sorted(results, key=lambda cell: (cell.algo, cell.env, cell.agents))
-    for (algo, env, agents), group in groupby(done, lambda c: (c.algo, c.env, c.agents)):
-        same = list(group)
+    def row(name: str, same: list[Cell]) -> list[str]:
         hours = sum(results[cell].hours for cell in same)
         here = sum(results[cell].core_hours for cell in same)
-        steps = len(same) * agents * SEEDS * EPISODES * EPISODE_STEPS
-        there = steps * published[f"{algo} {latitudes(same[0])}"] / 3.6e6
-        sums = [a + b for a, b in zip(sums, (hours, here, there), strict=True)]
-        rows.append([f"{algo} {env} a{agents}", str(len(same)), f"{hours:.1f}", f"{here:.1f}",
-                     f"{there:.1f}", f"{there / here:.1f}"])  # fmt: skip
-    hours, here, there = sums
-    rows.append(["all", str(len(results)), f"{hours:.1f}", f"{here:.1f}", f"{there:.0f}",
-                 f"{there / here:.1f}"])  # fmt: skip
+        there = sum(
+            cell.agents * SEEDS * EPISODES * EPISODE_STEPS
+            * published[f"{cell.algo} {latitudes(cell)}"] / 3.6e6
+            for cell in same
+        )  # fmt: skip
+        figures = (f"{x:.1f}" for x in (hours, here, there, there / here))
+        return [name, str(len(same)), *figures]
+
+    done = sorted(results, key=lambda cell: (cell.algo, cell.env, cell.agents))
+    groups = groupby(done, lambda cell: f"{cell.algo} {cell.env} a{cell.agents}")
+    rows = [row(name, list(same)) for name, same in groups]
+    rows.append(row("all", done))
     print(markdown(rows, ["", "cells", "hours", "core-hours", "published way", "times"]))
 
 
