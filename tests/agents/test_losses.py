@@ -7,6 +7,7 @@ import pytest
 
 from fedrain.agents import DDPG, TD3, TQC, Batch, Spaces
 from fedrain.agents.quantile_huber import quantile_huber
+from fedrain.agents.tqc import without_largest
 
 SPACES = Spaces(4, (-1.0, 1.4, 0.2), (1.0, 4.2, 0.3))
 COMMON = {"tau": 0.1, "batch_size": 8, "width": 16, "policy_frequency": 2, "discount": 0.9}
@@ -143,6 +144,20 @@ def test_tqc_target_and_losses(drop):
     loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, noise, SPACES)
     np.testing.assert_allclose(loss, (alpha * log_p - q).mean(), rtol=1e-3)
     np.testing.assert_allclose(log_probability, log_p, rtol=1e-3)
+
+
+def test_what_is_left_without_the_largest():
+    """The same numbers that sorting leaves, with ties and numbers that are not finite too."""
+    rng = np.random.default_rng(2)
+    for number in (1, 3, 10):
+        rows = rng.normal(0, 3, (25, 40)).astype(np.float32)
+        rows[:, 20:] = np.round(rows[:, 20:])
+        rows[3, 5:30] = np.inf
+        rows[7:9, 10:25] = -np.inf
+        kept = np.sort(np.asarray(without_largest(jnp.asarray(rows), number)), axis=0)
+        np.testing.assert_array_equal(kept, np.sort(rows, axis=0)[:-number])
+    rows[4, 0] = np.nan  # must not go unseen
+    assert np.isnan(without_largest(jnp.asarray(rows), number)[:, 0]).any()
 
 
 def test_quantile_huber_is_its_definition():
