@@ -21,6 +21,7 @@ from fedrain.benchmark.episode import REFERENCES, pack_episode
 from fedrain.benchmark.matrix import EPISODES, SEEDS, Cell
 from fedrain.envs import make
 from fedrain.experiment import Run, train
+from fedrain.experiment.cores import count_cores
 from fedrain.experiment.storage import read_json
 from fedrain.files import claim, write_dataset
 
@@ -86,20 +87,22 @@ def run_missing(
 
 
 def status(store: Store, matrix: list[Cell]) -> list[dict[str, Any]]:
-    """What is done, what runs, and how long the rest will take, by the cells that are done."""
-    rows = []
+    """What is done, what runs, and how long the rest will take, by the cells that are done.
+
+    Processor time is what tells: cells may have shared the cores with other work.
+    """
+    rows, done = [], []
     for cell in matrix:
         row: dict[str, Any] = {"cell": cell.name, "state": "missing", "seconds": None}
         if store.result(cell).exists():
             with xr.open_dataset(store.result(cell)) as data:
                 row |= {"state": "done", "seconds": float(data.seconds.sum())}
+                done.append((cell.cost, float(data.core_seconds.sum())))
         elif store.is_running(cell):
             row["state"] = "running"
         rows.append(row)
-    pairs = zip(matrix, rows, strict=True)
-    measured = [(cell.cost, row["seconds"]) for cell, row in pairs if row["state"] == "done"]
-    if measured:
-        pace = sum(seconds for _, seconds in measured) / sum(cost for cost, _ in measured)
+    if done:
+        pace = sum(spent for _, spent in done) / sum(cost for cost, _ in done) / count_cores()
         for cell, row in zip(matrix, rows, strict=True):
             if row["state"] != "done":
                 row["expected_seconds"] = pace * cell.cost

@@ -11,6 +11,7 @@ import xarray as xr
 from fedrain.benchmark import Store, cells, run_missing, status
 from fedrain.cli import main
 from fedrain.errors import InputError
+from fedrain.experiment.cores import count_cores
 
 
 def test_the_matrix_has_65_cells():
@@ -38,9 +39,12 @@ def test_a_cell_is_run_once(store):
     assert store.result(cell).stat().st_size < 300_000
     assert not (store.work / cell.name).exists()
     assert run_missing(store, [cell], print, seeds=2, episodes=2) == 0
-    (row,) = status(store, [cell])
+    (other,) = cells("ebm-v3-a6-fed05-td3-paper")
+    row, missing = status(store, [cell, other])
     assert row["state"] == "done"
     assert row["seconds"] > 0
+    expected = float(data.core_seconds.sum()) / count_cores() * other.cost / cell.cost
+    assert missing["expected_seconds"] == pytest.approx(expected)
 
 
 HOLD = """
