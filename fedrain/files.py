@@ -10,6 +10,7 @@ import xarray as xr
 
 from fedrain.errors import InputError
 
+PARTIAL = ".partial"
 PACKING = ("dtype", "scale_factor", "add_offset", "_FillValue")
 
 
@@ -18,7 +19,7 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
 
     What need not outlive a loss of power is not durable, and much quicker written.
     """
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}{PARTIAL}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(partial)
@@ -29,6 +30,11 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
     except Exception as error:
         partial.unlink(missing_ok=True)
         raise _explain(path, error) from None
+
+
+def is_partial(path: Path) -> bool:
+    """Whether this is what a process that was killed has left of a file."""
+    return path.name.startswith(".") and path.suffix == PARTIAL
 
 
 def write_bytes(path: Path, content: bytes, secret: bool = False) -> None:

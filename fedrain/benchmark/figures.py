@@ -15,7 +15,7 @@ from fedrain.benchmark.matrix import SCHEMES, Cell
 from fedrain.benchmark.results import Result, Results, static_skill
 from fedrain.climate import BAND_NAMES
 from fedrain.climate.figures import save_figure
-from fedrain.experiment.report import SPREAD, draw_evolution
+from fedrain.experiment.report import draw_evolution, spread
 
 ALGORITHMS = {
     "tqc": ("#0072B2", "-.", "TQC"),
@@ -85,7 +85,7 @@ def returns_figure(results: Results) -> Figure:
 def _curve(axes: Axes, result: Result, colour: str, style: str) -> None:
     loss = -result.learning
     steps = 0.2 * np.arange(1, loss.shape[1] + 1)
-    mean, half = loss.mean(0), SPREAD * loss.std(0) / np.sqrt(len(loss))
+    mean, half = spread(loss)
     axes.plot(steps, mean, color=colour, linestyle=style, linewidth=1.4)
     axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
 
@@ -111,9 +111,7 @@ def skill_figure(results: Results, env: str, agents: int, algo: str) -> Figure |
         if name == "static":
             axes.bar(at, static_skill().bands, width, label="static model", **look)
         elif (result := found[name]) is not None:
-            samples = result.bands()
-            half = [SPREAD * s.std / np.sqrt(s.number) for s in samples]
-            means = [s.mean for s in samples]
+            means, half = spread(result.skill())
             error: dict[str, Any] = {
                 "ecolor": "black",
                 "capsize": 1.5,
@@ -141,5 +139,5 @@ def evolution_figure(results: Results, cell: Cell) -> Figure | None:
     figure = Figure(layout="constrained")
     environment = cell.configuration().make_environment()
     draw_evolution(figure, environment, result.data.episode_surface_temperature.values)
-    figure.suptitle(f"{cell.name}, mean over the seeds")
+    figure.suptitle(f"{cell.name}, mean profile of the seeds")
     return figure

@@ -1,12 +1,17 @@
 """How many cells are trained at once: as many as the cores can take, by measurement."""
 
 import multiprocessing
+import os
+import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
+from threading import Thread
 
-from fedrain.benchmark.matrix import EPISODES, SEEDS, Cell, cells
+from fedrain.benchmark.matrix import SEEDS, Cell
 from fedrain.benchmark.runner import Store, run_missing
+from fedrain.errors import FailureError
 from fedrain.experiment import train
 from fedrain.experiment.cores import count_cores
 
@@ -29,33 +34,39 @@ def jobs_for(used: float) -> int:
     return max(1, round(count_cores() / max(used, 1.0)))
 
 
-def run_jobs(
-    store: Store,
-    matrix: list[Cell],
-    jobs: int,
-    say: Say,
-    seeds: int = SEEDS,
-    episodes: int = EPISODES,
-) -> None:
+def run_jobs(store: Store, matrix: list[Cell], jobs: int, say: Say) -> None:
     """Train what is missing, so many cells at once, each in a process of its own."""
     others = [
-        multiprocessing.get_context("spawn").Process(
-            target=_work,
-            args=(store.results, store.work, [cell.name for cell in matrix], seeds, episodes),
-        )
+        multiprocessing.get_context("spawn").Process(target=_work, args=(store, matrix))
         for _ in range(jobs - 1)
     ]
     for process in others:
         process.start()
-    run_missing(store, matrix, say, seeds, episodes)
+    run_missing(store, matrix, say)
     for process in others:
         process.join()
+    if any(process.exitcode for process in others):
+        raise FailureError("a process ended before its cells were done: run it again")
 
 
-def _work(results: Path, work: Path, names: list[str], seeds: int, episodes: int) -> None:
-    matrix = [cell for cell in cells() if cell.name in names]
-    run_missing(Store(results, work), matrix, _silence, seeds, episodes)
+def _work(store: Store, matrix: list[Cell]) -> None:
+    """What another process does, until its parent is gone."""
+    Thread(target=_follow_parent, daemon=True).start()
+    heard = sys.stderr
+    with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):  # no mixed progress
+        try:
+            run_missing(store, matrix, lambda text: print(text, file=heard, flush=True))
+        except FailureError as error:
+            print(error, file=heard)
+            sys.exit(1)
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _silence(_: str) -> None:
-    """Several jobs would talk over each other: ``fedrain benchmark status`` tells."""
+    """A measurement has nothing to say."""

@@ -6,6 +6,7 @@ the published habits; and TD3 and TQC, which have them, without.
 
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property
 
 from fedrain.errors import InputError
 from fedrain.experiment import Configuration, configure
@@ -44,7 +45,7 @@ class Cell:
             episodes=episodes,
         )
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name of its configuration, which is that of its files."""
         return self.configuration().name

@@ -18,17 +18,30 @@ from jaxtyping import Float
 from fedrain.benchmark.claims import judge_claims
 from fedrain.benchmark.episode import REFERENCES, reference_of
 from fedrain.benchmark.matrix import EPISODE_STEPS, cells
-from fedrain.benchmark.results import Result, Results, published_bands, static_skill
+from fedrain.benchmark.results import (
+    PUBLISHED_SEEDS,
+    Result,
+    Results,
+    published_bands,
+    static_skill,
+)
 from fedrain.benchmark.statistics import differ, standard_errors
 from fedrain.benchmark.table import Table
-from fedrain.benchmark.tables import agreement_table, cost_table, habits_table, limit_table
-from fedrain.climate import BAND_NAMES
+from fedrain.benchmark.tables import (
+    WITHIN,
+    agreement_table,
+    cost_table,
+    habits_table,
+    limit_table,
+)
+from fedrain.climate import BAND_NAMES, EnergyBalanceModel
 from fedrain.envs import make
-from fedrain.experiment.report import SPREAD, static_trajectory
+from fedrain.experiment.report import SPREAD, spread, static_trajectory
 from fedrain.files import write_whole
 
 #: Steps of one unit of the packed numbers: temperature in K, A in W m⁻², B in W m⁻² K⁻¹.
 UNITS = {"surface_temperature": 0.01, "A": 0.02, "B": 2e-5}
+SHOWN_COLDEST, SHOWN_WARMEST = -60.0, 60.0  # °C
 OFFSETS = {"surface_temperature": 0.0, "A": 280.0, "B": 2.0}
 
 
@@ -36,7 +49,8 @@ def write_report(results: Results, folder: str | Path, path: Path) -> None:
     """Write the page, from the results and the optimal control in the same folder."""
     page = files("fedrain.benchmark") / "page"
     series = Series()
-    data = json.dumps(_content(results, Path(folder), series), separators=(",", ":"))
+    shown = _content(results, Path(folder), series)
+    data = json.dumps(shown, separators=(",", ":"), allow_nan=False)
     text = (page / "page.html").read_text("utf-8")
     for name, content in {
         "/*STYLE*/": (page / "style.css").read_text("utf-8"),
@@ -83,17 +97,21 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
     for name in REFERENCES:
         if (folder / f"{name}.nc").exists():
             references[name] = series.add(_episode(xr.load_dataset(folder / f"{name}.nc"), ""))
-    skill = static_skill()
+    ranges = {"temperature": [SHOWN_COLDEST, SHOWN_WARMEST]}
     return {
         "steps": EPISODE_STEPS,
+        "stepsPerYear": EnergyBalanceModel.steps_per_year,
+        "spread": SPREAD,
+        "within": WITHIN,
+        "publishedSeeds": PUBLISHED_SEEDS,
         "latitudes": np.round(grid.centres, 4).tolist(),
         "weights": np.round(np.cos(np.deg2rad(grid.centres)), 6).tolist(),
         "bands": list(BAND_NAMES),
         "target": np.round(np.array(environment.target), 3).tolist(),
         "units": list(UNITS.values()),
         "offsets": list(OFFSETS.values()),
-        "ranges": {row.symbol: [row.low, row.high] for row in table if row.per_latitude},
-        "static": {"series": static_place, "bands": _rounded(skill.bands), "globe": skill.globe},
+        "ranges": ranges | {row.symbol: [row.low, row.high] for row in table if row.per_latitude},
+        "static": {"series": static_place, "bands": list(static_skill().bands)},
         "references": references,
         "total": len(cells()),
         "cells": [_cell(result, series) for result in results.values()],
@@ -120,7 +138,7 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
 def _cell(result: Result, series: Series) -> dict[str, Any]:
     cell = result.cell
     samples, published = result.bands(), published_bands(cell)
-    loss = -result.learning
+    loss, half = spread(-result.learning)
     content: dict[str, Any] = {
         "name": cell.name,
         "env": cell.env,
@@ -128,15 +146,15 @@ def _cell(result: Result, series: Series) -> dict[str, Any]:
         "scheme": cell.scheme,
         "algo": cell.algo,
         "preset": cell.preset,
-        "seeds": _rounded(result.skill()),
+        "seeds": np.round(result.skill(), 3).tolist(),
         "best": result.best_seed,
-        "mean": _rounded([s.mean for s in samples]),
-        "std": _rounded([s.std for s in samples]),
-        "globe": {p: round(result.globe(p).mean, 3) for p in ("local", "global")},
-        "share": {p: round(result.share_of_limit(p), 4) for p in ("local", "global")},
-        "loss": np.round(loss.mean(0)).tolist(),
-        "loss_half": np.round(SPREAD * loss.std(0) / np.sqrt(len(loss))).tolist(),
-        "core_minutes": round(60 * result.core_hours, 1),
+        "mean": [s.mean for s in samples],
+        "std": [s.std for s in samples],
+        "globe": result.globe().mean,
+        "share": 100 * result.share_of_limit("local"),
+        "loss": np.round(loss).tolist(),
+        "lossHalf": np.round(half).tolist(),
+        "coreMinutes": round(60 * result.core_hours, 1),
         "series": series.add(_episode(result.data, "episode_")),
         "reference": reference_of(cell),
     }
@@ -145,7 +163,7 @@ def _cell(result: Result, series: Series) -> dict[str, Any]:
         content["published"] = {
             "mean": [p.mean for p in published],
             "std": [p.std for p in published],
-            "errors": _rounded([standard_errors(ours, theirs) for ours, theirs in pairs]),
+            "errors": [standard_errors(ours, theirs) for ours, theirs in pairs],
             "p": [float(f"{differ(ours, theirs):.2g}") for ours, theirs in pairs],
         }
     return content
@@ -156,13 +174,4 @@ def _episode(data: xr.Dataset, prefix: str) -> dict[str, Float[np.ndarray, "step
 
 
 def _table(table: Table) -> dict[str, Any]:
-    return {
-        "caption": table.caption,
-        "header": table.header,
-        "groups": table.groups,
-        "rows": table.rows,
-    }
-
-
-def _rounded(values: Any) -> Any:
-    return np.round(np.asarray(values, float), 3).tolist()
+    return {"header": table.header, "groups": table.groups, "rows": table.rows}

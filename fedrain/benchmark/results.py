@@ -13,10 +13,13 @@ from jaxtyping import Float
 from fedrain.baselines import share_reached, static
 from fedrain.benchmark.matrix import Cell, cells
 from fedrain.benchmark.statistics import Sample
-from fedrain.climate import BAND_NAMES, Skill
+from fedrain.climate import Skill
 from fedrain.envs import make
 from fedrain.errors import InputError
+from fedrain.experiment import Configuration
+from fedrain.experiment.configuration import from_dict
 from fedrain.experiment.published import published_skill
+from fedrain.experiment.training import identity
 
 PUBLISHED_SEEDS = 10
 
@@ -90,7 +93,7 @@ def load_results(folder: str | Path) -> Results:
     for cell in cells():
         path = Path(folder) / f"{cell.name}.nc"
         if path.exists():
-            found[cell] = Result(cell, _read(path))
+            found[cell] = Result(cell, read_result(path, cell.configuration()))
     if not found:
         raise InputError(f"{folder}: holds no results: fedrain benchmark run makes them")
     return found
@@ -115,11 +118,23 @@ def static_skill() -> Skill:
     return static(make("ebm-v1")).skill
 
 
-def _read(path: Path) -> xr.Dataset:
+def static_bands() -> list[Sample]:
+    """Its errors as samples that have no spread, which makes them numbers."""
+    return [Sample(error, 0.0, PUBLISHED_SEEDS) for error in static_skill().bands]
+
+
+def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
+    """The result of an experiment, and of no other."""
     try:
         data = xr.load_dataset(path, engine="netcdf4")
-        if data.sizes["band"] != len(BAND_NAMES) or "episode_A" not in data:
-            raise KeyError("episode_A")
+        held = from_dict(json.loads(data.attrs["configuration"]))
+        if identity(held) != identity(configuration):
+            raise ValueError("another experiment")
+        whole = np.isfinite(data.areawrmse_global.sel(policy="local"))
+        if whole.sum() < 2:
+            raise ValueError("fewer than two seeds are whole")
     except (OSError, KeyError, ValueError) as error:
-        raise InputError(f"{path}: is not the result of a cell ({error})") from None
+        raise InputError(
+            f"{path}: is not the result of this cell ({error}): remove it to train the cell again"
+        ) from None
     return data

@@ -19,8 +19,10 @@ from fedrain.baselines import limit
 from fedrain.baselines.records import sequence_dataset
 from fedrain.benchmark.episode import REFERENCES, pack_episode
 from fedrain.benchmark.matrix import EPISODES, SEEDS, Cell
+from fedrain.benchmark.results import read_result
 from fedrain.envs import make
-from fedrain.experiment import Run, train
+from fedrain.errors import FailureError, InputError
+from fedrain.experiment import Configuration, Run, train
 from fedrain.experiment.cores import count_cores
 from fedrain.experiment.storage import read_json
 from fedrain.files import claim, write_dataset
@@ -29,30 +31,48 @@ from fedrain.files import claim, write_dataset
 class Store:
     """Where results are kept, and where cells are trained meanwhile."""
 
-    def __init__(self, results: str | Path, work: str | Path) -> None:
+    def __init__(
+        self,
+        results: str | Path,
+        work: str | Path,
+        seeds: int = SEEDS,
+        episodes: int = EPISODES,
+    ) -> None:
         self.results, self.work = Path(results), Path(work)
+        self.seeds, self.episodes = seeds, episodes
+
+    def configuration(self, cell: Cell) -> Configuration:
+        """What is trained."""
+        return cell.configuration(self.seeds, self.episodes)
 
     def result(self, cell: Cell) -> Path:
         """The file of a finished cell."""
         return self.results / f"{cell.name}.nc"
 
-    def claim(self, cell: Cell) -> AbstractContextManager[bool]:
-        """Whether this process may work on a cell; no other may until it is done, or dead."""
-        return claim(self.work / f"{cell.name}.lock")
+    def read(self, cell: Cell) -> xr.Dataset | None:
+        """The result of a cell, if it is finished; an error if it is not that of this cell."""
+        path = self.result(cell)
+        return read_result(path, self.configuration(cell)) if path.exists() else None
+
+    def claim(self, name: str) -> AbstractContextManager[bool]:
+        """Whether this process may make something; no other may until it is done, or dead."""
+        return claim(self.work / f"{name}.lock")
 
     def is_running(self, cell: Cell) -> bool:
         """Whether a process works on a cell."""
         if not (self.work / f"{cell.name}.lock").exists():
             return False
-        with self.claim(cell) as free:
+        with self.claim(cell.name) as free:
             return not free
 
 
 def make_references(store: Store, say: Callable[[str], None]) -> None:
-    """Work out the optimal control that is missing."""
+    """Work out the optimal control that is missing and that no other process works out."""
     for name, (env, agents) in REFERENCES.items():
         path = store.results / f"{name}.nc"
-        if not path.exists():
+        with store.claim(name) as mine:
+            if not mine or path.exists():
+                continue
             say(f"{name}: begins")
             environment = make(env, agents=agents)
             sequence = sequence_dataset(environment, limit(environment))
@@ -60,30 +80,45 @@ def make_references(store: Store, say: Callable[[str], None]) -> None:
             write_dataset(path, sequence.assign(packed))
 
 
-def run_missing(
-    store: Store,
-    matrix: list[Cell],
-    say: Callable[[str], None],
-    seeds: int = SEEDS,
-    episodes: int = EPISODES,
-) -> int:
-    """Train every cell that has no result and that no other process works on; how many."""
-    done = 0
-    for cell in matrix:
-        with store.claim(cell) as mine:
-            if not mine:
+def run_missing(store: Store, matrix: list[Cell], say: Callable[[str], None]) -> int:
+    """Train every cell that has no result and that no other process works on; how many.
+
+    What another process has let go of meanwhile is taken up. A cell that cannot be trained does not
+    keep the others from it.
+    """
+    done, failed = 0, dict[str, str]()
+    while True:
+        before = done
+        for cell in matrix:
+            if cell.name in failed:
                 continue
-            if store.result(cell).exists():
-                shutil.rmtree(store.work / cell.name, ignore_errors=True)
-                continue
-            say(f"{cell.name}: begins")
-            configuration = cell.configuration(seeds, episodes)
-            run = train(configuration, store.work / cell.name, resume=True, say=say)
-            write_dataset(store.result(cell), summarise(run))
-            shutil.rmtree(store.work / cell.name)
-            done += 1
-            say(f"{cell.name}: finished")
+            try:
+                done += _run(store, cell, say)
+            except (InputError, FailureError) as error:
+                failed[cell.name] = str(error)
+                say(f"{cell.name}: {error}")
+        if done == before:
+            break
+    if failed:
+        raise FailureError(f"{len(failed)} of {len(matrix)} cells failed: {', '.join(failed)}")
     return done
+
+
+def _run(store: Store, cell: Cell, say: Callable[[str], None]) -> bool:
+    """Train a cell, unless it is done or another process is at it; whether it was trained."""
+    with store.claim(cell.name) as mine:
+        if not mine:
+            return False
+        folder = store.work / cell.name
+        if store.read(cell) is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            return False
+        say(f"{cell.name}: begins")
+        run = train(store.configuration(cell), folder, resume=True, say=say)
+        write_dataset(store.result(cell), summarise(run))
+        shutil.rmtree(folder)
+        say(f"{cell.name}: finished")
+        return True
 
 
 def status(store: Store, matrix: list[Cell]) -> list[dict[str, Any]]:
@@ -91,26 +126,37 @@ def status(store: Store, matrix: list[Cell]) -> list[dict[str, Any]]:
 
     Processor time is what tells: cells may have shared the cores with other work.
     """
-    rows, done = [], []
+    rows = []
+    spent: dict[str, list[tuple[float, float]]] = {}
     for cell in matrix:
         row: dict[str, Any] = {"cell": cell.name, "state": "missing", "seconds": None}
-        if store.result(cell).exists():
-            with xr.open_dataset(store.result(cell)) as data:
+        try:
+            data = store.read(cell)
+        except InputError:
+            row["state"] = "damaged"
+        else:
+            if data is not None:
                 row |= {"state": "done", "seconds": float(data.seconds.sum())}
-                done.append((cell.cost, float(data.core_seconds.sum())))
-        elif store.is_running(cell):
-            row["state"] = "running"
+                taken = (float(data.core_seconds.sum()), cell.cost)
+                spent.setdefault(cell.algo, []).append(taken)
+            elif store.is_running(cell):
+                row["state"] = "running"
         rows.append(row)
-    if done:
-        pace = sum(spent for _, spent in done) / sum(cost for cost, _ in done) / count_cores()
-        for cell, row in zip(matrix, rows, strict=True):
-            if row["state"] != "done":
-                row["expected_seconds"] = pace * cell.cost
+    everything = [pair for pairs in spent.values() for pair in pairs]
+    for cell, row in zip(matrix, rows, strict=True):
+        if row["state"] != "done":
+            pace = _pace(spent.get(cell.algo) or everything)
+            row["expected_seconds"] = pace * cell.cost / count_cores()
     return rows
 
 
+def _pace(spent: list[tuple[float, float]]) -> float:
+    """Core-seconds for each that was expected."""
+    return sum(s for s, _ in spent) / sum(cost for _, cost in spent) if spent else 1.0
+
+
 def summarise(run: Run) -> xr.Dataset:
-    """What is kept of a run: returns, skill, final profiles, and one episode of the mean agent."""
+    """What is kept of a run: returns, skill, final profiles, and the mean episode of its seeds."""
     results, returns = run.results, run.returns
     episode = results.sel(policy="local").mean("seed", keep_attrs=True)
     note = "mean over the seeds, local policy, one episode without exploration"

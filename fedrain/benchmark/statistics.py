@@ -22,9 +22,9 @@ class Sample(NamedTuple):
         return cls(float(np.mean(values)), float(np.std(values)), len(values))
 
     @property
-    def unbiased_std(self) -> float:
-        """Standard deviation of the population that the seeds are a sample of."""
-        return self.std * float(np.sqrt(self.number / (self.number - 1)))
+    def variance(self) -> float:
+        """Of the population that the seeds are a sample of."""
+        return self.std**2 * self.number / (self.number - 1)
 
     def times(self, factor: float) -> "Sample":
         """The same quantity, scaled."""
@@ -32,57 +32,59 @@ class Sample(NamedTuple):
 
 
 def standard_errors(first: Sample, second: Sample) -> float:
-    """Difference of two means in standard errors of both together."""
-    error = np.sqrt(first.std**2 / first.number + second.std**2 / second.number)
-    return float((first.mean - second.mean) / error)
+    """Difference of two means in standard errors of both together, which is Welch's t."""
+    return _welch(first, second.times(-1.0))[0]
 
 
 def differ(first: Sample, second: Sample) -> float:
     """P-value of Welch's test that two means are the same."""
-    return _welch(first, second, "two-sided")
+    t, freedom = _welch(first, second.times(-1.0))
+    return float(2 * stats.t.sf(abs(t), freedom))
 
 
 def below(first: Sample, second: Sample) -> float:
-    """P-value of Welch's test that the first mean is not below the second."""
-    return _welch(first, second, "less")
+    """P-value of Welch's test that the first mean is not below the second.
+
+    Against a number, a sample without spread, it is Student's test.
+    """
+    return sum_below_zero(first, second.times(-1.0))
 
 
-def below_constant(sample: Sample, constant: float) -> float:
-    """P-value of Student's test that a mean is not below a number."""
-    t = (sample.mean - constant) / (sample.unbiased_std / np.sqrt(sample.number))
-    return float(stats.t.cdf(t, sample.number - 1))
+def sum_below_zero(*samples: Sample) -> float:
+    """P-value of the test, after Welch and Satterthwaite, that a sum of means is not negative."""
+    return float(stats.t.cdf(*_welch(*samples)))
 
 
 def more_variable(first: Sample, second: Sample) -> float:
     """P-value of the F test that the first variance is not above the second."""
-    ratio = (first.unbiased_std / second.unbiased_std) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.divide(first.variance, second.variance)
     return float(stats.f.sf(ratio, first.number - 1, second.number - 1))
 
 
 def converged_at(learning: Float[np.ndarray, "seed episode"]) -> Float[np.ndarray, " seed"]:
-    """Episode after which each seed has gained nine tenths of what it gains in all.
+    """Episode from which on each seed keeps nine tenths of what it gains in all.
 
     From the mean of the first five episodes, whose actions are random, to that of the last ten, by
-    a running mean over five episodes.
+    a running mean over five episodes. A seed that gains nothing has not converged by the last.
     """
     window = 5
     begin, end = learning[:, :window].mean(1), learning[:, -10:].mean(1)
     kernel = np.ones(window) / window
     running = np.stack([np.convolve(one, kernel, mode="valid") for one in learning])
-    reached = running >= (end - 0.1 * np.abs(end - begin))[:, None]
-    return np.where(reached.any(1), reached.argmax(1) + window, learning.shape[1]).astype(float)
+    above = running >= (begin + 0.9 * (end - begin))[:, None]
+    lasting = np.logical_and.accumulate(above[:, ::-1], axis=1).sum(1)
+    reached = learning.shape[1] - np.maximum(lasting, 1) + 1
+    return np.where(end > begin, reached, learning.shape[1]).astype(float)
 
 
-def _welch(first: Sample, second: Sample, alternative: str) -> float:
-    return float(
-        stats.ttest_ind_from_stats(
-            first.mean,
-            first.unbiased_std,
-            first.number,
-            second.mean,
-            second.unbiased_std,
-            second.number,
-            equal_var=False,
-            alternative=alternative,
-        ).pvalue
+def _welch(*samples: Sample) -> tuple[float, float]:
+    """A sum of means in its standard errors, and the degrees of freedom of those."""
+    total = sum(sample.mean for sample in samples)
+    squares = [sample.variance / sample.number for sample in samples]
+    if sum(squares) == 0:
+        return float(np.sign(total)) * np.inf, 1.0
+    freedom = sum(squares) ** 2 / sum(
+        square**2 / (sample.number - 1) for square, sample in zip(squares, samples, strict=True)
     )
+    return total / float(np.sqrt(sum(squares))), freedom

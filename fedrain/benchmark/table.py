@@ -4,11 +4,25 @@ import csv
 import io
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 from fedrain.files import write_whole
 
-LATEX = {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "−": "$-$", "²": "$^2$", "→": r"$\to$"}
+GAP = "–"  # where there is no figure
+SPREAD = " ± "
+LATEX = {
+    "%": r"\%",
+    "&": r"\&",
+    "_": r"\_",
+    "#": r"\#",
+    "−": "$-$",
+    "²": "$^2$",
+    "→": r"$\to$",
+    "°": r"$^\circ$",
+    "±": r"$\pm$",
+    "½": r"$\frac12$",
+}
 
 
 @dataclass(frozen=True)
@@ -24,12 +38,17 @@ class Table:
     groups: list[tuple[str, int]] = field(default_factory=list)
     words: int = 1
 
+    @property
+    def _names(self) -> list[str]:
+        """What each column is called without a heading over it."""
+        if not self.groups:
+            return self.header
+        above = [title for title, span in self.groups for _ in range(span)]
+        return [f"{a} {h}".strip() for a, h in zip(above, self.header, strict=True)]
+
     def markdown(self) -> str:
         """For the web."""
-        header = self.header
-        if self.groups:
-            above = [title for title, span in self.groups for _ in range(span)]
-            header = [f"{a} {h}".strip() for a, h in zip(above, self.header, strict=True)]
+        header = self._names
         lines = [
             header,
             [*["---"] * self.words, *["---:"] * (len(header) - self.words)],
@@ -41,7 +60,8 @@ class Table:
     def latex(self) -> str:
         """For a paper that uses booktabs."""
         wide = max(len(text) for row in self.rows for text in row) > 60 if self.rows else False
-        word = r"p{0.22\linewidth}" if wide else "l"
+        share = 0.95 / self.words - 0.02  # of the line, with the space between columns left out
+        word = rf"p{{{share:.3f}\linewidth}}" if wide else "l"
         columns = word * self.words + "c" * (len(self.header) - self.words)
         lines = [
             r"\begin{table}",
@@ -53,16 +73,33 @@ class Table:
         if self.groups:
             cells = [rf"\multicolumn{{{span}}}{{c}}{{{_escape(t)}}}" for t, span in self.groups]
             lines.append(f"{' & '.join(cells)} \\\\")
+            ends = list(accumulate(span for _, span in self.groups))
+            rules = [
+                rf"\cmidrule(lr){{{end - span + 1}-{end}}}"
+                for (title, span), end in zip(self.groups, ends, strict=True)
+                if title
+            ]
+            lines.append("".join(rules))
         lines += [f"{' & '.join(map(_escape, self.header))} \\\\", r"\midrule"]
         lines += [f"{' & '.join(map(_escape, row))} \\\\" for row in self.rows]
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
     def csv(self) -> str:
-        """For programs."""
+        """For programs: plain numbers, a mean and its spread in two columns, no column twice."""
+        columns = []
+        for name, values in zip(self._names, zip(*self.rows, strict=True), strict=True):
+            if any(SPREAD in value for value in values):
+                parts = [(*value.split(SPREAD), "")[:2] for value in values]
+                mean, std = zip(*parts, strict=True)
+                columns += [[f"{name} mean", *mean], [f"{name} std", *std]]
+            else:
+                columns.append([name, *values])
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.header)
-        writer.writerows(self.rows)
+        writer.writerows(
+            ["" if value == GAP else value.replace("−", "-") for value in row]
+            for row in zip(*columns, strict=True)
+        )
         return text.getvalue()
 
 

@@ -11,12 +11,11 @@ from fedrain.benchmark.results import (
     static_skill,
 )
 from fedrain.benchmark.statistics import LEVEL, Sample, differ, standard_errors
-from fedrain.benchmark.table import Table, write_tables
+from fedrain.benchmark.table import GAP, Table, write_tables
 from fedrain.climate import BAND_NAMES
 from fedrain.experiment.published import published_skill
 
 WITHIN = 3.0  # standard errors
-GAP = "–"
 
 
 def make_tables(results: Results, out: Path) -> list[Path]:
@@ -109,13 +108,13 @@ def agreement_table(results: Results) -> Table:
                     total += 1
                     within += abs(standard_errors(ours, theirs)) <= WITHIN
                     significant += differ(ours, theirs) < LEVEL
-            rows.append(
-                [algo, env, f"{done} of {len(matrix)}", f"{within} of {total}", str(significant)]
-            )
+            counts = [f"{done} of {len(matrix)}", f"{within} of {total}", str(significant)]
+            rows.append([algo, env, *counts, f"{LEVEL * total:.1f}"])
     return Table(
         "Our means against the published ones, preset paper",
-        ["algorithm", "environment", "cells", "within 3 s.e.", "differ (Welch, 5 %)"],
+        ["algorithm", "environment", "cells", "within 3 s.e.", "differ (Welch, 5 %)", "by chance"],
         rows,
+        words=2,
     )
 
 
@@ -185,7 +184,7 @@ def cost_table(results: Results) -> Table:
         per_step = 1e3 * 3600 * result.core_hours / steps
         rows.append([cell.name, f"{60 * result.core_hours:.1f}", f"{per_step:.2f}"])
     total = sum(result.core_hours for result in results.values())
-    rows.append([f"all {len(results)}", f"{60 * total:.1f}", ""])
+    rows.append([f"all {len(results)}", f"{60 * total:.1f}", GAP])
     return Table(
         "Processor time of the training of ten seeds",
         ["cell", "core-minutes", "core-ms an agent step"],

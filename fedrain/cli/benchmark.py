@@ -20,7 +20,12 @@ def add(commands: Any) -> None:
     figures = names.add_parser("figures", help="return curves, zonal skill, evolution")
     for parser in (run, state):
         parser.add_argument("--only", metavar="PATTERN", help="cells whose name matches (*-v3-*)")
-        parser.add_argument("--work", default="runs/benchmark", metavar="DIR", help="meanwhile")
+        parser.add_argument(
+            "--work",
+            default="runs/benchmark",
+            metavar="DIR",
+            help="checkpoints of cells that are not done (runs/benchmark)",
+        )
     run.add_argument("--jobs", type=int, metavar="N", help="cells at once (measured)")
     for parser, out in ((tables, "benchmark/tables"), (figures, "benchmark/figures")):
         parser.add_argument("--out", default=out, metavar="DIR", help=f"where to ({out})")
@@ -29,7 +34,12 @@ def add(commands: Any) -> None:
         "--out", default="benchmark/report.html", metavar="FILE", help="(benchmark/report.html)"
     )
     for parser in (run, state, tables, figures, report):
-        parser.add_argument("--results", default="benchmark/results", metavar="DIR", help="kept")
+        parser.add_argument(
+            "--results",
+            default="benchmark/results",
+            metavar="DIR",
+            help="a file for each cell that is done (benchmark/results)",
+        )
     add_json(state)
     run.set_defaults(command=_run)
     state.set_defaults(command=_status)
@@ -45,8 +55,8 @@ def _run(options: argparse.Namespace) -> None:
     store, matrix = Store(options.results, options.work), cells(options.only)
     if options.jobs is not None and options.jobs < 1:
         raise InputError(f"--jobs must be at least 1, not {options.jobs}")
+    missing = [cell for cell in matrix if store.read(cell) is None]
     make_references(store, say)
-    missing = [cell for cell in matrix if not store.result(cell).exists()]
     jobs = options.jobs
     if missing and jobs is None:
         used = cores_used(missing[0])
@@ -62,14 +72,14 @@ def _status(options: argparse.Namespace) -> None:
     from fedrain.benchmark import Store, cells, status
 
     rows = status(Store(options.results, options.work), cells(options.only))
+    left = sum(row.get("expected_seconds", 0.0) for row in rows)
     if options.json:
-        print(json.dumps({"cells": rows}))
+        print(json.dumps({"cells": rows, "expected_seconds": left}))
         return
     for row in rows:
         seconds = row["seconds"] or row.get("expected_seconds")
         time = "" if seconds is None else f"{seconds / 60:8.1f} min"
         print(f"{row['cell']:<36}{row['state']:<9}{time}")
-    left = sum(row.get("expected_seconds", 0.0) for row in rows)
     done = sum(row["state"] == "done" for row in rows)
     print(f"{done} of {len(rows)} cells done; about {left / 3600:.1f} h to go")
 

@@ -71,7 +71,7 @@ def write_figures(run: Run) -> list[Path]:
     return paths
 
 
-def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean over the seeds and half the width of its 95 % spread."""
     return values.mean(0), SPREAD * values.std(0) / np.sqrt(len(values))
 
@@ -83,7 +83,7 @@ def _returns(run: Run, figure: Figure) -> None:
     steps = run.returns.step.values
     for agent, values in enumerate(data):
         colour = PALETTE[agent % len(PALETTE)]
-        mean, half = _spread(-values)
+        mean, half = spread(-values)
         label = _region(run, agent) if len(data) <= len(PALETTE) else None
         axes.plot(steps, mean, color=colour, linewidth=1.2, label=label)
         axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
@@ -110,7 +110,7 @@ def _latitude(degrees: float) -> str:
 
 def _profile(run: Run, figure: Figure) -> None:
     learnt = run.results.surface_temperature.sel(policy="local").values
-    draw_evolution(figure, run.configuration.make_environment(), *_spread(learnt))
+    draw_evolution(figure, run.configuration.make_environment(), *spread(learnt))
 
 
 def draw_evolution(
@@ -160,7 +160,7 @@ def _parameters(run: Run, figure: Figure) -> None:
     panels = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
     for axes, row in zip(panels, rows, strict=True):
         values = run.results[row.symbol].sel(policy="local").values[:, -1]
-        mean, half = _spread(values)
+        mean, half = spread(values)
         colour, style, width = STYLES["model"]
         centres = environment.model.grid.centres
         axes.plot(

@@ -17,6 +17,7 @@ from fedrain.experiment.run import Run
 from fedrain.experiment.storage import read_json, write_json
 from fedrain.experiment.trainer import Trainer, write_results
 from fedrain.federation import Sharing
+from fedrain.files import is_partial
 
 CHECKPOINT_SECONDS = 20.0
 
@@ -109,7 +110,7 @@ def open_folder(configuration: Configuration, out: Path, resume: bool) -> None:
             raise InputError(f"{out}: holds another experiment, {held.name}: choose another --out")
         if not resume:
             raise InputError(f"{out}: holds this experiment already: --resume goes on with it")
-    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+    elif out.exists() and (not out.is_dir() or any(not is_partial(p) for p in out.iterdir())):
         raise InputError(f"{out}: is not empty, and not the folder of a run: choose another --out")
     else:
         write_json(path, {**configuration.as_dict(), "versions": versions()})

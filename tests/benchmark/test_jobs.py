@@ -19,7 +19,7 @@ import sys
 from fedrain.benchmark import Store, cells, run_missing
 from fedrain.experiment import training
 training.CHECKPOINT_SECONDS = 0.0
-run_missing(Store(*sys.argv[1:]), cells("{PATTERN}"), print, seeds=2, episodes=8)
+run_missing(Store(*sys.argv[1:], seeds=2, episodes=8), cells("{PATTERN}"), print)
 """
 TIMES = ["seconds", "core_seconds"]
 
@@ -50,7 +50,7 @@ def test_killed_at_random_and_two_at_once(tmp_path):
     moment = random.Random(3)
     for _ in range(100):
         processes = [start(killed), start(killed)]
-        time.sleep(moment.uniform(20, 50))  # a start takes some 15 s
+        time.sleep(moment.uniform(5, 50))  # a start takes some 15 s
         for process in processes:
             process.kill()
             process.wait()
@@ -70,7 +70,7 @@ def test_killed_at_random_and_two_at_once(tmp_path):
 
 @pytest.mark.slow
 def test_two_jobs(tmp_path):
-    store = Store(tmp_path / "results", tmp_path / "work")
+    store = Store(tmp_path / "results", tmp_path / "work", seeds=1, episodes=1)
     matrix = cells(PATTERN)
-    run_jobs(store, matrix, 2, print, seeds=1, episodes=1)
+    run_jobs(store, matrix, 2, print)
     assert all(store.result(cell).exists() for cell in matrix)

@@ -88,6 +88,16 @@ def choose(page, name, value):
     )
 
 
+def scroll_to(page, chart):
+    """At once, for where it is on the screen would otherwise be told while it still moves."""
+    return page.execute_script(
+        "const box = document.getElementById(arguments[0]);"
+        "box.scrollIntoView({block: 'center', behavior: 'instant'});"
+        "return box.getBoundingClientRect()",
+        chart,
+    )
+
+
 def names(page):
     return page.execute_script(
         "return [...document.querySelectorAll('.cell-name')].map((e) => e.textContent)"
@@ -130,12 +140,21 @@ def test_slider_choices_and_figures(page):
     assert curves(page, "chart-learning") != learning
 
     # Hovering gives figures.
-    chart = page.find_element(By.ID, "chart-temperature")
-    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
-    ActionChains(page).move_to_element(chart).perform()
+    scroll_to(page, "chart-temperature")
+    ActionChains(page).move_to_element(page.find_element(By.ID, "chart-temperature")).perform()
     told = page.find_element(By.ID, "tooltip").text
     assert "target" in told
     assert "°C" in told
+
+    # So does a tap, which leaves them there.
+    box = scroll_to(page, "chart-error")
+    place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    page.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    for kind, points in (("touchStart", [place]), ("touchEnd", [])):
+        page.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    told = page.find_element(By.ID, "tooltip").text
+    assert "static model" in told
+    assert " K" in told
 
     # A cell of the table of all cells is a way to it.
     page.execute_script("document.querySelector('#cell-table td button').click()")

@@ -10,7 +10,7 @@ import xarray as xr
 
 from fedrain.benchmark import Store, cells, run_missing, status
 from fedrain.cli import main
-from fedrain.errors import InputError
+from fedrain.errors import FailureError, InputError
 from fedrain.experiment.cores import count_cores
 
 
@@ -25,12 +25,12 @@ def test_the_matrix_has_65_cells():
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "results", tmp_path / "work")
+    return Store(tmp_path / "results", tmp_path / "work", seeds=2, episodes=2)
 
 
 def test_a_cell_is_run_once(store):
     (cell,) = cells("ebm-v3-a2-fed05-td3-paper")
-    assert run_missing(store, [cell], print, seeds=2, episodes=2) == 1
+    assert run_missing(store, [cell], print) == 1
     data = xr.load_dataset(store.result(cell))
     assert data.returns.shape == (2, 2, 2)
     assert json.loads(data.attrs["configuration"])["algo"] == "td3"
@@ -38,7 +38,7 @@ def test_a_cell_is_run_once(store):
     assert data.episode_A.shape == (200, 96)
     assert store.result(cell).stat().st_size < 300_000
     assert not (store.work / cell.name).exists()
-    assert run_missing(store, [cell], print, seeds=2, episodes=2) == 0
+    assert run_missing(store, [cell], print) == 0
     (other,) = cells("ebm-v3-a6-fed05-td3-paper")
     row, missing = status(store, [cell, other])
     assert row["state"] == "done"
@@ -47,11 +47,24 @@ def test_a_cell_is_run_once(store):
     assert missing["expected_seconds"] == pytest.approx(expected)
 
 
+def test_one_bad_cell_does_not_stop_the_others(store):
+    bad, good = (cells(f"ebm-v3-a2-fed{n}-td3-paper")[0] for n in ("05", "10"))
+    (store.work / bad.name).mkdir(parents=True)
+    (store.work / bad.name / "holiday.jpg").touch()
+    (store.work / good.name).mkdir()
+    (store.work / good.name / ".configuration.json.partial").touch()  # killed there
+    heard = []
+    with pytest.raises(FailureError, match=f"1 of 2 cells failed: {bad.name}"):
+        run_missing(store, [bad, good], heard.append)
+    assert any("not empty" in text for text in heard)
+    assert store.read(good) is not None
+
+
 HOLD = """
 import sys, time
 from fedrain.benchmark import Store, cells
 (cell,) = cells("ebm-v1-td3-paper")
-with Store(sys.argv[1], sys.argv[2]).claim(cell) as mine:
+with Store(sys.argv[1], sys.argv[2]).claim(cell.name) as mine:
     print(mine, flush=True)
     time.sleep(60)
 """
@@ -63,12 +76,12 @@ def test_a_cell_belongs_to_one_process_until_it_dies(store):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "True\n"
     assert status(store, [cell])[0]["state"] == "running"
-    assert run_missing(store, [cell], print, seeds=1, episodes=1) == 0
+    assert run_missing(store, [cell], print) == 0
     process.kill()
     process.wait()
     process.stdout.close()
     assert status(store, [cell])[0]["state"] == "missing"
-    with store.claim(cell) as mine:
+    with store.claim(cell.name) as mine:
         assert mine
 
 

@@ -9,11 +9,11 @@ from scipy import stats
 from fedrain.benchmark.statistics import (
     Sample,
     below,
-    below_constant,
     converged_at,
     differ,
     more_variable,
     standard_errors,
+    sum_below_zero,
 )
 
 
@@ -28,12 +28,36 @@ def test_against_scipy_on_the_seeds(seed, first_number, second_number, shift):
     less = stats.ttest_ind(a, b, equal_var=False, alternative="less").pvalue
     assert below(first, second) == pytest.approx(less)
     one = stats.ttest_1samp(a, shift, alternative="less").pvalue
-    assert below_constant(first, shift) == pytest.approx(one)
+    assert below(first, Sample(shift, 0.0, 2)) == pytest.approx(one)
     ratio = np.var(a, ddof=1) / np.var(b, ddof=1)
     expected = stats.f.sf(ratio, first_number - 1, second_number - 1)
     assert more_variable(first, second) == pytest.approx(expected)
-    error = np.sqrt(a.var() / len(a) + b.var() / len(b))
-    assert standard_errors(first, second) == pytest.approx((a.mean() - b.mean()) / error)
+    assert standard_errors(first, second) == pytest.approx(welch.statistic)
+
+
+def test_a_sum_of_four_means_is_negative_as_often_as_said():
+    """One case in twenty where it is zero; nearly always where it is not."""
+    random = np.random.default_rng(4)
+
+    def share(shift):
+        found = []
+        for _ in range(1500):
+            draws = [random.normal(mean, std, 10) for mean, std in ((1, 1), (-3, 2), (2, 0.5))]
+            terms = [*draws, random.normal(shift, 1, 10)]
+            found.append(sum_below_zero(*(Sample.of(term) for term in terms)) < 0.05)
+        return np.mean(found)
+
+    assert share(0.0) == pytest.approx(0.05, abs=0.02)
+    assert share(-4.0) > 0.95
+
+
+def test_without_any_spread():
+    one, two = Sample(1.0, 0.0, 10), Sample(2.0, 0.0, 10)
+    assert below(one, two) == 0
+    assert below(two, one) == 1
+    assert standard_errors(one, two) == -np.inf
+    assert np.isnan(below(one, one))
+    assert more_variable(Sample(1.0, 1.0, 10), one) == 0
 
 
 def test_tests_are_right_as_often_as_they_say():
@@ -57,5 +81,11 @@ def test_convergence_of_a_step_and_of_a_ramp():
     at = converged_at(np.stack([step, ramp]))
     assert at[0] == 35  # all five of a running mean
     assert 80 < at[1] < 92
+
+
+def test_what_gets_worse_or_falls_back_has_not_converged():
+    episodes = np.arange(100)
     worse = np.where(episodes < 30, -10.0, -100.0)
-    assert converged_at(worse[None])[0] == 5  # never below its end
+    assert converged_at(worse[None])[0] == 100
+    fallen = np.where((episodes < 20) | ((episodes >= 60) & (episodes < 70)), -100.0, -10.0)
+    assert converged_at(fallen[None])[0] == 75

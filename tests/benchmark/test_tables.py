@@ -3,17 +3,20 @@
 import csv
 import hashlib
 import io
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from fedrain.benchmark import Cell, cells, load_results, make_figures, make_tables
-from fedrain.benchmark.claims import Verdict, judge_claims
-from fedrain.benchmark.results import our_bands, published_bands, static_skill
+from fedrain.benchmark.claims import OF_BANDS, OF_RESULTS, judge_claims
+from fedrain.benchmark.judgement import Verdict, judge, weigh
+from fedrain.benchmark.results import Result, our_bands, published_bands, static_skill
 from fedrain.benchmark.statistics import Sample
 from fedrain.benchmark.table import Table
-from fedrain.benchmark.tables import gain, skill_table, tidy_table
+from fedrain.benchmark.tables import gain, habits_table, limit_table, skill_table, tidy_table
 from fedrain.cli import main
 from fedrain.climate import BAND_NAMES
 from fedrain.errors import InputError
@@ -77,30 +80,88 @@ def test_tidy_table_is_complete(results):
     assert all(0 <= float(row["welch_p"]) <= 1 for row in with_figures)
 
 
-def test_claims_of_made_up_figures(results, monkeypatch):
-    """A world in which federated agents halve every error, and one in which they change nothing."""
-    static = static_skill().bands
+def test_verdicts():
+    """Of twelve statements, so many backed and so many refuted; the others are undecided."""
 
-    def world(factor):
-        def bands(cell):
-            federated = cell.scheme in ("fed05", "fed10")
-            better = factor if federated else 1.0
-            wider = 1.0 if cell.algo == "ddpg" else 3.0
-            return [Sample(0.9 * better * s * wider, 0.01 * wider, 10) for s in static]
+    def verdict(backed, refuted):
+        statements = [0.01] * backed + [0.99] * refuted + [0.5] * (12 - backed - refuted)
+        return weigh([(str(i), p) for i, p in enumerate(statements)]).verdict
 
-        return bands
+    assert verdict(10, 2) == Verdict.HOLDS
+    assert verdict(9, 0) == verdict(4, 3) == Verdict.PARTLY
+    assert verdict(3, 0) == verdict(0, 3) == verdict(0, 0) == Verdict.UNDECIDED
+    assert verdict(4, 4) == verdict(0, 4) == verdict(3, 9) == Verdict.FAILS
+    named = weigh([("here", 0.99), ("there", 0.01)])
+    assert named.evidence == "1 of 2 for it, 1 against: here"
+    assert weigh([("unknown", float("nan"))]).verdict == Verdict.UNDECIDED
 
-    expected = {
-        0.1: {"fed05 has a lower error than nofed": Verdict.HOLDS, "DDPG has": Verdict.HOLDS},
-        1.0: {"fed05 has a lower error than nofed": Verdict.FAILS, "fed05 halves": Verdict.FAILS},
+
+@pytest.mark.parametrize("claim", OF_BANDS, ids=lambda claim: claim[0])
+def test_a_claim_follows_the_figures(claim):
+    """Worlds in which federation, environment or algorithm do what is claimed, and the opposite.
+
+    In one of them, and in no other, every statement of a claim is true with little scatter.
+    """
+    statement, _, says = claim
+    kinds = {
+        "fed05": lambda c: c.scheme == "fed05",
+        "fed": lambda c: c.scheme != "nofed",
+        "not fed05": lambda c: c.scheme != "fed05",
+        "v3": lambda c: c.env == "ebm-v3",
+        "v3 fed05": lambda c: (c.env, c.scheme) == ("ebm-v3", "fed05"),
+        "several": lambda c: c.env != "ebm-v1",
+        "ddpg": lambda c: c.algo == "ddpg",
     }
-    for factor, verdicts in expected.items():
-        monkeypatch.setattr("fedrain.benchmark.claims.our_bands", lambda _, f=factor: world(f))
-        claims = judge_claims(results)
-        for begin, verdict in verdicts.items():
-            found = [c for c in claims if c.statement.startswith(begin)]
-            assert found
-            assert all(claim.ours.verdict == verdict for claim in found), begin
+
+    def verdicts(of_mean, of_std):
+        found = {}
+        for name, kind in kinds.items():
+
+            def bands(cell, kind=kind):
+                mean, std = (of_mean, of_std) if kind(cell) else (1.0, 1.0)
+                return [Sample(0.9 * mean * s, 0.01 * std, 10) for s in static_skill().bands]
+
+            found[name] = judge(says(bands)).verdict
+        return set(found.values())
+
+    if "var" in statement or "steadiest" in statement:
+        assert Verdict.HOLDS in verdicts(1.0, 10.0) | verdicts(1.0, 0.1)
+        assert Verdict.FAILS in verdicts(1.0, 10.0) | verdicts(1.0, 0.1)
+        assert verdicts(1.0, 1.0) == {Verdict.UNDECIDED}
+    else:
+        assert Verdict.HOLDS in verdicts(0.2, 1.0) | verdicts(5.0, 1.0)
+        assert Verdict.FAILS in verdicts(0.2, 1.0) | verdicts(5.0, 1.0)
+
+
+def test_claims_of_learning_curves():
+    """Curves that settle early in some environments and late in others."""
+    episodes = np.arange(100)
+    noise = np.random.default_rng(0).normal(0, 10, (10, 1, 100))
+
+    def world(early, cost):
+        def made(cell):
+            settled = 15 if cell.env in early else 80
+            curve = np.where(episodes < settled, -100_000.0, -20_000.0)
+            data = xr.Dataset(
+                {
+                    "returns": (("seed", "agent", "episode"), curve + noise),
+                    "core_seconds": ("episode", np.full(100, cost.get(cell.algo, 1.0))),
+                    "areawrmse": (("policy", "seed", "band"), np.ones((1, 10, 6))),
+                    "areawrmse_global": (("policy", "seed"), np.ones((1, 10))),
+                },
+                {"policy": ["local"]},
+            )
+            return Result(cell, data)
+
+        return {cell: made(cell) for cell in cells("*paper")}
+
+    for early, cost, expected in (
+        (("ebm-v2", "ebm-v3"), {"ddpg": 0.5}, Verdict.HOLDS),
+        (("ebm-v1",), {"ddpg": 2.0}, Verdict.FAILS),
+    ):
+        found = judge_claims(world(early, cost))[: len(OF_RESULTS)]
+        assert [claim.ours.verdict for claim in found] == [expected] * len(OF_RESULTS)
+        assert all(claim.published is None for claim in found)
 
 
 def test_claims_wait_for_their_cells(results):
@@ -112,21 +173,43 @@ def test_claims_wait_for_their_cells(results):
 
 
 def test_table_in_three_forms():
-    rows = [["a", "1"], ["b", "−2"]]
-    table = Table("Gain of a_1 & b", ["x", "gain %"], rows, [("", 1), ("g", 1)])
+    rows = [["a", "1", "2.0 ± 0.5"], ["b", "−2", "–"]]
+    table = Table("Gain of a_1 & b", ["x", "gain %", "K"], rows, [("", 1), ("g", 2)])
     assert table.markdown().splitlines()[2:] == [
-        "| x | g gain % |", "| --- | ---: |", "| a | 1 |", "| b | −2 |",
+        "| x | g gain % | g K |", "| --- | ---: | ---: |",
+        "| a | 1 | 2.0 ± 0.5 |", "| b | −2 | – |",
     ]  # fmt: skip
     latex = table.latex()
     assert r"\caption{Gain of a\_1 \& b}" in latex
-    assert r"b & $-$2 \\" in latex
+    assert r"b & $-$2 & – \\" in latex
+    assert r"\cmidrule(lr){2-3}" in latex
     assert latex.count(r"\begin") == latex.count(r"\end") == 2
-    assert list(csv.reader(io.StringIO(table.csv()))) == [["x", "gain %"], *rows]
+    assert list(csv.reader(io.StringIO(table.csv()))) == [
+        ["x", "g gain %", "g K mean", "g K std"], ["a", "1", "2.0", "0.5"], ["b", "-2", "", ""],
+    ]  # fmt: skip
+
+
+def test_numbers_for_programs_are_numbers(results):
+    for table, words in ((limit_table(results), 1), (habits_table(results), 1)):
+        header, *rows = csv.reader(io.StringIO(table.csv()))
+        assert len(set(header)) == len(header)
+        figures = [value for row in rows for value in row[words:] if value]
+        assert sum(value not in ("paper", "corrected") for value in figures) > len(rows)
+        for value in figures:
+            assert value in ("paper", "corrected") or np.isfinite(float(value))
 
 
 def test_bad_results(tmp_path, capsys):
     with pytest.raises(InputError, match="holds no results"):
         load_results(tmp_path)
     (tmp_path / "ebm-v1-td3-paper.nc").write_bytes(b"not a NetCDF file")
-    assert main(["benchmark", "tables", "--results", str(tmp_path)]) == 2
-    assert "ebm-v1-td3-paper.nc" in capsys.readouterr().err
+    work = ["--work", str(tmp_path / "work"), "--only", "*v1-td3*"]
+    for command in (["tables"], ["run", "--jobs", "1", *work]):
+        assert main(["benchmark", *command, "--results", str(tmp_path)]) == 2
+        assert "ebm-v1-td3-paper.nc" in capsys.readouterr().err
+    assert main(["benchmark", "status", "--results", str(tmp_path), *work]) == 0
+    assert "damaged" in capsys.readouterr().out
+    other = RESULTS / "ebm-v1-td3-corrected.nc"
+    shutil.copy(other, tmp_path / "ebm-v1-td3-paper.nc")
+    with pytest.raises(InputError, match="another experiment"):
+        load_results(tmp_path)

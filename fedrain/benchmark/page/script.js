@@ -71,8 +71,9 @@ function ticksOfDecades(low, high) {
 class Chart {
   constructor(place, { x, xTicks, xName, yRange, log = false, flip = false, digits = 1, unit = "" }) {
     Object.assign(this, { place, x, xTicks, xName, yRange, log, flip, digits, unit, series: [] });
-    place.addEventListener("pointermove", (event) => this.point(event));
-    place.addEventListener("pointerleave", () => this.leave());
+    place.setAttribute("role", "img");
+    place.setAttribute("aria-label", place.previousElementSibling.textContent);
+    onPointer(place, (event) => this.point(event), () => this.leave());
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
@@ -144,9 +145,33 @@ class Chart {
   leave() {
     this.pointer = null;
     this.cross?.setAttribute("visibility", "hidden");
-    byId("tooltip").hidden = true;
   }
 }
+
+/* A mouse hovers; a finger taps, and the figures stay until it taps elsewhere. */
+let pointed = null;  // the one place that tells its figures, and how to take leave of it
+function onPointer(place, point, leave = () => {}) {
+  const told = (event) => {
+    if (pointed?.place !== place) leavePointed();
+    pointed = { place, leave };
+    point(event);
+  };
+  place.addEventListener("pointermove", told);
+  place.addEventListener("pointerdown", told);
+  place.addEventListener("pointerleave", (event) => {
+    if (event.pointerType === "mouse" && pointed?.place === place) leavePointed();
+  });
+}
+
+function leavePointed() {
+  pointed?.leave();
+  pointed = null;
+  byId("tooltip").hidden = true;
+}
+
+document.addEventListener("pointerdown", (event) => {
+  if (!pointed?.place.contains(event.target)) leavePointed();
+}, true);
 
 function tooltip({ clientX, clientY }, title, rows) {
   const box = byId("tooltip");
@@ -219,13 +244,14 @@ function showChoice() {
 /* Sections */
 
 const LATITUDE_TICKS = [-60, -30, 0, 30, 60].map((v) => [v, latitude(v)]);
+const wider = ([low, high]) => [low - 0.04 * (high - low), high + 0.04 * (high - low)];
 const overLatitude = (id, options) => new Chart(byId(id),
   { x: data.latitudes, xTicks: LATITUDE_TICKS, xName: latitude, ...options });
 const charts = {
-  temperature: overLatitude("chart-temperature", { yRange: [-60, 60], unit: "°C" }),
+  temperature: overLatitude("chart-temperature", { yRange: data.ranges.temperature, unit: "°C" }),
   error: overLatitude("chart-error", { yRange: [-30, 30], unit: "K", digits: 2 }),
-  A: overLatitude("chart-A", { yRange: [130, 430], unit: "W m⁻²" }),
-  B: overLatitude("chart-B", { yRange: [1.94, 2.06], unit: "W m⁻² K⁻¹", digits: 4 }),
+  A: overLatitude("chart-A", { yRange: wider(data.ranges.A), unit: "W m⁻²" }),
+  B: overLatitude("chart-B", { yRange: wider(data.ranges.B), unit: "W m⁻² K⁻¹", digits: 4 }),
 };
 
 function areaError(profile) {
@@ -239,7 +265,9 @@ function areaError(profile) {
 
 function showEpisode(cell) {
   const step = Number(byId("step").value);
-  byId("step-output").textContent = `step ${step} of ${data.steps} (${(step / 90).toFixed(2)} years)`;
+  const told = `step ${step} of ${data.steps} (${(step / data.stepsPerYear).toFixed(2)} years)`;
+  byId("step-output").textContent = told;
+  byId("step").setAttribute("aria-valuetext", told);
   const places = { static: data.static.series, limit: data.references[cell.reference], ours: cell.series };
   const shown = EPISODE.filter(({ key }) => key === "target" || places[key] !== undefined);
   const draw = (quantity) => shown.filter(({ key }) => key !== "target")
@@ -254,13 +282,14 @@ function showEpisode(cell) {
   charts.B.show(draw(2));
   legend(byId("episode-legend"), shown);
   byId("episode-error").textContent = "areaWRMSE of the globe at this step: "
-    + profiles.map(({ label, values }) => `${label} ${areaError(values).toFixed(2)} K`).join(" · ");
+    + profiles.map(({ label, values }) => `${label} ${areaError(values).toFixed(2)} K`).join(" · ")
+    + (step === data.steps ? ` · mean of the seeds’ own errors ${cell.globe.toFixed(2)} K` : "");
 }
 
 function showSkill(cell) {
   const sources = [
     { label: "ours", colour: "var(--ours)", mean: cell.mean, std: cell.std, number: cell.seeds.length },
-    ...(cell.published ? [{ label: "published", colour: "var(--published)", ...cell.published, number: 10 }] : []),
+    ...(cell.published ? [{ label: "published", colour: "var(--published)", ...cell.published, number: data.publishedSeeds }] : []),
     { label: "static model", colour: "var(--static)", mean: data.static.bands },
   ];
   legend(byId("skill-legend"), sources.map((s) => ({ ...s, width: 9 })));
@@ -282,16 +311,15 @@ function showSkill(cell) {
       const x = left + j * bar, mid = x + bar / 2;
       root.append(svg("rect", { x: x + 1, width: bar - 2, y: toY(source.mean[i]), height: toY(0) - toY(source.mean[i]), fill: source.colour, opacity: 0.85 }));
       if (source.std) {
-        const half = (1.96 * source.std[i]) / Math.sqrt(source.number);
+        const half = (data.spread * source.std[i]) / Math.sqrt(source.number);
         root.append(svg("line", { x1: mid, x2: mid, y1: toY(source.mean[i] - half), y2: toY(source.mean[i] + half), stroke: "var(--ink)", "stroke-width": 1.2 }));
       }
     });
     for (const seed of cell.seeds)
-      root.append(svg("circle", { cx: left + 0.22 * bar, cy: toY(seed[i]), r: 2.2, fill: "var(--ink)", opacity: 0.6 }));
+      root.append(svg("circle", { cx: left + 0.22 * bar, cy: toY(seed[i]), r: 2.6, fill: "var(--ink)", stroke: "var(--paper)", "stroke-width": 1 }));
     const area = svg("rect", { x: left - 0.11 * room, width: room, y: 0, height, fill: "transparent" });
-    area.addEventListener("pointermove", (event) => tooltip(event, band, sources.map((s) =>
+    onPointer(area, (event) => tooltip(event, band, sources.map((s) =>
       [s.label, `${s.mean[i].toFixed(2)}${s.std ? ` ± ${s.std[i].toFixed(2)}` : ""} K`])));
-    area.addEventListener("pointerleave", () => { byId("tooltip").hidden = true; });
     root.append(area);
   });
   place.replaceChildren(root);
@@ -302,7 +330,7 @@ function showSkill(cell) {
   byId("skill-table").replaceChildren(makeTable(header, data.bands.map((band, i) => {
     const row = [band, `${cell.mean[i].toFixed(2)} ± ${cell.std[i].toFixed(2)}`, best[i].toFixed(2), data.static.bands[i].toFixed(2)];
     if (cell.published) {
-      const far = Math.abs(cell.published.errors[i]) > 3;
+      const far = Math.abs(cell.published.errors[i]) > data.within;
       const apart = element("td", far ? { class: "far" } : {}, fixed(cell.published.errors[i], 1));
       row.push(`${cell.published.mean[i].toFixed(2)} ± ${cell.published.std[i].toFixed(2)}`, apart, String(cell.published.p[i]));
     }
@@ -317,8 +345,8 @@ let learning;
 function showLearning(cell) {
   const shown = Object.keys(ALGORITHMS).map((algo) => find({ ...choice, algo, preset: algo === "ddpg" ? "paper" : choice.preset }))
     .filter(Boolean).map((c) => ({
-      label: LABELS.algo[c.algo], colour: ALGORITHMS[c.algo][0], dash: ALGORITHMS[c.algo][1],
-      values: c.loss, half: c.loss_half, width: c === cell ? 2.6 : 1.3,
+      label: `${LABELS.algo[c.algo]}${c.preset === choice.preset ? "" : `, preset ${c.preset}`}`, colour: ALGORITHMS[c.algo][0], dash: ALGORITHMS[c.algo][1],
+      values: c.loss, half: c.lossHalf, width: c === cell ? 2.6 : 1.3,
     }));
   const episodes = cell.loss.map((_, i) => i + 1);
   learning ??= new Chart(byId("chart-learning"), {
@@ -335,8 +363,9 @@ function showLearning(cell) {
 function makeTable(header, rows, groups = []) {
   const head = element("thead");
   if (groups.length) head.append(element("tr", { class: "group" }, ...groups.map(([text, span]) => element("th", { colspan: span }, text))));
-  head.append(element("tr", {}, ...header.map((text) => element("th", {}, text))));
-  const asCell = (value) => (value instanceof HTMLElement && value.tagName === "TD" ? value : element("td", {}, value));
+  head.append(element("tr", {}, ...header.map((text) => element("th", { scope: "col" }, text))));
+  const asCell = (value, i) => (value instanceof HTMLElement && value.tagName === "TD" ? value
+    : i ? element("td", {}, value) : element("th", { scope: "row" }, value));
   return element("table", {}, head, element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(asCell)))));
 }
 
@@ -345,7 +374,7 @@ function showTables() {
     const { header, rows, groups } = data.tables[place.dataset.table];
     place.append(makeTable(header, rows, groups));
   }
-  const minutes = sum(data.cells.map((c) => c.core_minutes));
+  const minutes = sum(data.cells.map((c) => c.coreMinutes));
   byId("cost-summary").textContent = `${(minutes / 60).toFixed(1)} core-hours for ${data.cells.length} cells of ten seeds; each of them`;
   const columns = [...new Set(data.cells.map((c) => `${c.algo} ${c.preset}`))].sort();
   const lines = [...new Set(data.cells.map((c) => (c.env === "ebm-v1" ? "ebm-v1" : `${c.env} a${c.agents} ${c.scheme}`)))].sort();
@@ -355,8 +384,7 @@ function showTables() {
       const [algo, preset] = column.split(" ");
       const cell = find({ env, agents: Number(agents?.slice(1)), scheme, algo, preset });
       if (!cell) return "–";
-      const share = cell.share.local === null ? "" : `, ${(100 * cell.share.local).toFixed(0)} %`;
-      const button = element("button", { type: "button" }, `${cell.globe.local.toFixed(2)}${minus(share)}`);
+      const button = element("button", { type: "button" }, `${cell.globe.toFixed(2)}, ${fixed(cell.share, 0)} %`);
       button.addEventListener("click", () => {
         choose({ env: cell.env, algo, preset, ...(env === "ebm-v1" ? {} : { agents: cell.agents, scheme: cell.scheme }) });
         byId("episode").scrollIntoView();
@@ -366,22 +394,23 @@ function showTables() {
   })));
 }
 
-const CLASSES = { holds: "holds", "holds in part": "partly", "does not hold": "fails", "cannot be told": "open" };
+const CLASSES = { holds: "holds", "holds in part": "partly", "does not hold": "fails" };
 function showClaims() {
   const verdict = (who, found) => element("div", { class: "verdict" }, element("span", {}, who),
-    found ? element("b", { class: CLASSES[found[0]] }, found[0]) : element("b", { class: "open" }, "no figures"));
+    found ? element("b", { class: CLASSES[found[0]] ?? "open" }, found[0]) : element("b", { class: "open" }, "no figures"));
   byId("claim-list").append(...data.claims.map((claim) => element("li", {},
     element("p", {}, claim.statement), verdict("ours", claim.ours), verdict("published", claim.published),
     element("details", {}, element("summary", {}, "How it was decided"),
       element("div", {}, `${claim.test}.`), element("div", {}, `Ours: ${claim.ours[1]}.`),
       element("div", {}, claim.published ? `Published: ${claim.published[1]}.` : "")))));
-  const bands = data.cells.filter((c) => c.published && c.env !== "ebm-v1");
-  const within = sum(bands.map((c) => c.published.errors.filter((e) => Math.abs(e) <= 3).length));
-  const held = data.claims.filter((c) => c.ours[0] === "holds").length;
-  const open = data.claims.filter((c) => c.ours[0] === "cannot be told").length;
+  const compared = data.cells.filter((c) => c.published);
+  const within = sum(compared.map((c) => c.published.errors.filter((e) => Math.abs(e) <= data.within).length));
+  const run = data.claims.filter((c) => c.ours[0] !== "not run yet");
+  const count = (verdict) => run.filter((c) => c.ours[0] === verdict).length;
   byId("summary").textContent = `FedRAIN-Lite’s experiments made again from scratch: ${data.cells.length} of ${data.total} cells, `
-    + `ten seeds each. ${within} of the ${6 * bands.length} federated means lie within three standard errors of the published ones, `
-    + `and ${held} of ${data.claims.length} claims hold in our figures${open ? ` (${open} cannot be told yet)` : ""}.`;
+    + `ten seeds each. ${within} of the ${data.bands.length * compared.length} means lie within three standard errors of the published ones. `
+    + `Of the paper’s ${data.claims.length} claims ${run.length === data.claims.length ? "" : `${run.length} can be judged so far: `}`
+    + `${count("holds")} hold in our figures, ${count("holds in part")} in part, ${count("does not hold")} do not.`;
   byId("footer").textContent = `Made by fedrain benchmark report. ${Object.entries(data.versions).map(([k, v]) => `${k} ${v}`).join(", ")}.`;
 }
 
@@ -392,7 +421,6 @@ function show() {
   showChoice();
   const names = document.querySelectorAll(".cell-name");
   for (const name of names) name.textContent = cell ? cell.name : "a cell that is not done yet";
-  document.body.classList.toggle("missing", !cell);
   for (const id of ["episode", "skill", "learning"])
     for (const part of byId(id).children) if (part.tagName !== "H2") part.hidden = !cell;
   if (!cell) return;
@@ -426,7 +454,12 @@ async function start() {
   showTables();
   byId("step").max = data.steps;
   byId("step").value = data.steps;
-  units = await unpackSeries();
+  try {
+    units = await unpackSeries();
+  } catch (error) {
+    byId("episode-error").textContent = `This browser cannot unpack the episodes (${error.message}).`;
+    return;
+  }
   if (!find(choice)) {
     const { env, agents, scheme, algo, preset } = data.cells[0];
     Object.assign(choice, { env, algo, preset, ...(env === "ebm-v1" ? {} : { agents, scheme }) });
