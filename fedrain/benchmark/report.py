@@ -174,4 +174,9 @@ def _episode(data: xr.Dataset, prefix: str) -> dict[str, Float[np.ndarray, "step
 
 
 def _table(table: Table) -> dict[str, Any]:
-    return {"header": table.header, "groups": table.groups, "rows": table.rows}
+    return {
+        "header": table.header,
+        "groups": table.groups,
+        "rows": table.rows,
+        "words": table.words,
+    }

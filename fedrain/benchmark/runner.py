@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -124,10 +125,11 @@ def _run(store: Store, cell: Cell, say: Callable[[str], None]) -> bool:
 def status(store: Store, matrix: list[Cell]) -> list[dict[str, Any]]:
     """What is done, what runs, and how long the rest will take, by the cells that are done.
 
-    Processor time is what tells: cells may have shared the cores with other work.
+    Processor time is what tells: cells may have shared the cores with other work. Of an algorithm's
+    cells the middle one does, since a few may be of a slower version or machine.
     """
     rows = []
-    spent: dict[str, list[tuple[float, float]]] = {}
+    paces: dict[str, list[float]] = {}
     for cell in matrix:
         row: dict[str, Any] = {"cell": cell.name, "state": "missing", "seconds": None}
         try:
@@ -137,22 +139,17 @@ def status(store: Store, matrix: list[Cell]) -> list[dict[str, Any]]:
         else:
             if data is not None:
                 row |= {"state": "done", "seconds": float(data.seconds.sum())}
-                taken = (float(data.core_seconds.sum()), cell.cost)
-                spent.setdefault(cell.algo, []).append(taken)
+                pace = float(data.core_seconds.sum()) / cell.cost
+                paces.setdefault(cell.algo, []).append(pace)
             elif store.is_running(cell):
                 row["state"] = "running"
         rows.append(row)
-    everything = [pair for pairs in spent.values() for pair in pairs]
+    everywhere = [pace for found in paces.values() for pace in found] or [1.0]
     for cell, row in zip(matrix, rows, strict=True):
         if row["state"] != "done":
-            pace = _pace(spent.get(cell.algo) or everything)
+            pace = median(paces.get(cell.algo, everywhere))
             row["expected_seconds"] = pace * cell.cost / count_cores()
     return rows
-
-
-def _pace(spent: list[tuple[float, float]]) -> float:
-    """Core-seconds for each that was expected."""
-    return sum(s for s, _ in spent) / sum(cost for _, cost in spent) if spent else 1.0
 
 
 def summarise(run: Run) -> xr.Dataset:

@@ -360,19 +360,19 @@ function showLearning(cell) {
 
 /* Tables */
 
-function makeTable(header, rows, groups = []) {
+function makeTable(header, rows, groups = [], words = 1) {
   const head = element("thead");
   if (groups.length) head.append(element("tr", { class: "group" }, ...groups.map(([text, span]) => element("th", { colspan: span }, text))));
-  head.append(element("tr", {}, ...header.map((text) => element("th", { scope: "col" }, text))));
+  head.append(element("tr", {}, ...header.map((text, i) => element("th", i && i < words ? { scope: "col", class: "word" } : { scope: "col" }, text))));
   const asCell = (value, i) => (value instanceof HTMLElement && value.tagName === "TD" ? value
-    : i ? element("td", {}, value) : element("th", { scope: "row" }, value));
+    : i ? element("td", i < words ? { class: "word" } : {}, value) : element("th", { scope: "row" }, value));
   return element("table", {}, head, element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(asCell)))));
 }
 
 function showTables() {
   for (const place of document.querySelectorAll("[data-table]")) {
-    const { header, rows, groups } = data.tables[place.dataset.table];
-    place.append(makeTable(header, rows, groups));
+    const { header, rows, groups, words } = data.tables[place.dataset.table];
+    place.append(makeTable(header, rows, groups, words));
   }
   const minutes = sum(data.cells.map((c) => c.coreMinutes));
   byId("cost-summary").textContent = `${(minutes / 60).toFixed(1)} core-hours for ${data.cells.length} cells of ten seeds; each of them`;
