@@ -4,6 +4,7 @@ import inspect
 from pathlib import Path
 
 import fedrain
+from fedrain.benchmark import load_results, make_figures, make_tables, write_report
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV2, EnergyBalanceV3
 
 project = "FedRAIN"
@@ -14,7 +15,8 @@ release = fedrain.__version__
 extensions = ["myst_parser", "sphinx-mathjax-offline", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "generated/tables"]  # tables stand within pages
+html_extra_path = ["generated/report"]
 html_theme = "furo"
 html_title = "FedRAIN"
 autodoc_member_order = "bysource"
@@ -23,17 +25,38 @@ autodoc_typehints = "none"
 suppress_warnings = ["myst.xref_missing"]
 
 
+DOCS = Path(__file__).parent
+GENERATED = DOCS / "generated"
+
+
 def write_environment_pages() -> None:
     """The docstring of an environment is its page."""
-    folder = Path(__file__).parent / "generated"
-    folder.mkdir(exist_ok=True)
     for environment in (EnergyBalanceV1, EnergyBalanceV2, EnergyBalanceV3):
         first, rest = inspect.cleandoc(environment.__doc__ or "").split("\n", 1)
         name = environment.__name__
         text = f"# {name}\n\n{first}\n{rest}\n"
-        page = folder / f"{name}.md"
-        if not page.exists() or page.read_text(encoding="utf-8") != text:
-            page.write_text(text, encoding="utf-8")
+        write_if_new(GENERATED / f"{name}.md", text)
+
+
+def write_benchmark() -> None:
+    """Tables, figures and report of the benchmark, from the results in the checkout."""
+    folder = DOCS.parent / "benchmark" / "results"
+    results = load_results(folder)
+    make_tables(results, GENERATED / "tables")
+    write_report(results, folder, GENERATED / "report" / "report.html")
+    figures = [
+        path for path in make_figures(results, GENERATED / "figures") if path.suffix == ".png"
+    ]
+    lines = [f"![{path.stem}](generated/figures/{path.name})\n" for path in figures]
+    write_if_new(GENERATED / "tables" / "figures.md", "\n".join(lines))
+
+
+def write_if_new(page: Path, text: str) -> None:
+    """Leave a page alone that is the same, so that it is not built again."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
 
 
 write_environment_pages()
+write_benchmark()
