@@ -19,7 +19,7 @@ import sys
 from fedrain.benchmark import Store, cells, run_missing
 from fedrain.experiment import training
 training.CHECKPOINT_SECONDS = 0.0
-run_missing(Store(*sys.argv[1:], seeds=2, episodes=8), cells("{PATTERN}"), print)
+run_missing(Store(*sys.argv[1:], seeds=2, episodes=20), cells("{PATTERN}"), print)
 """
 TIMES = ["seconds", "core_seconds"]
 
@@ -45,12 +45,16 @@ def test_killed_at_random_and_two_at_once(tmp_path):
     """The same bits as a run that was left alone; no finished cell is made again."""
     matrix = cells(PATTERN)
     alone, killed = (Store(tmp_path / name / "r", tmp_path / name / "w") for name in "ab")
+    begin = time.monotonic()
     assert start(alone).wait() == 0
+    whole = time.monotonic() - begin
     made: dict[str, int] = {}
     moment = random.Random(3)
+    killed_in_the_middle = 0
     for _ in range(100):
         processes = [start(killed), start(killed)]
-        time.sleep(moment.uniform(5, 50))  # a start takes some 15 s
+        time.sleep(moment.uniform(0.2, 0.9) * whole)
+        killed_in_the_middle += sum(process.poll() is None for process in processes)
         for process in processes:
             process.kill()
             process.wait()
@@ -63,6 +67,7 @@ def test_killed_at_random_and_two_at_once(tmp_path):
         if len(made) == len(matrix):
             break
     assert len(made) == len(matrix)
+    assert killed_in_the_middle >= 2
     for cell in matrix:
         ours, theirs = (xr.load_dataset(s.result(cell)).drop_vars(TIMES) for s in (alone, killed))
         xr.testing.assert_identical(ours, theirs)
@@ -70,7 +75,7 @@ def test_killed_at_random_and_two_at_once(tmp_path):
 
 @pytest.mark.slow
 def test_two_jobs(tmp_path):
-    store = Store(tmp_path / "results", tmp_path / "work", seeds=1, episodes=1)
+    store = Store(tmp_path / "results", tmp_path / "work", seeds=2, episodes=1)
     matrix = cells(PATTERN)
     run_jobs(store, matrix, 2, print)
     assert all(store.result(cell).exists() for cell in matrix)
