@@ -1,4 +1,4 @@
-"""One episode, step by step, as it is kept: of a cell's mean agent, or of optimal control."""
+"""One episode, step by step, as it is kept: the mean of a cell's seeds, or optimal control."""
 
 import numpy as np
 import xarray as xr

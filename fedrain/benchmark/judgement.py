@@ -1,24 +1,27 @@
 """How a claim is decided: single statements, a test of each, and a verdict on all.
 
 A statement is, for instance, that one error is below another in one band. A one-sided test speaks
-for it, against it, or neither, at the 5 % level. A claim holds when at least five in six of its
-statements are spoken for; it does not hold when at least one in three is spoken against, and no
-fewer than are spoken for; it holds in part when one in three is spoken for; and otherwise ten seeds
-do not decide it.
+for it, against it, or neither, at the 5 % level. A claim holds when enough of its statements are
+spoken for, which is five in six unless the paper itself says less ("often", "in several cases"); it
+does not hold when at least one in three is spoken against, and no fewer than are spoken for; it
+holds, but not significantly, when the figures of enough statements point that way and no test
+speaks against one; it holds in part when one in three is spoken for; it is mixed when one in three
+is spoken for or against; and otherwise ten seeds do not decide it.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import product
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from fedrain.benchmark.matrix import Cell
-from fedrain.benchmark.results import Bands, Results, static_bands
-from fedrain.benchmark.statistics import LEVEL, Sample, below
+from fedrain.benchmark.results import Bands, static_bands
+from fedrain.benchmark.statistics import LEVEL, Sample, below, sum_below_zero
 from fedrain.climate import BAND_NAMES
 
 NEARLY_ALL, SOME = 5 / 6, 1 / 3
+ROUNDING = 1e-9  # of a p-value: figures that are equal speak for neither
 EVERYWHERE = tuple(range(len(BAND_NAMES)))
 
 
@@ -26,8 +29,10 @@ class Verdict(StrEnum):
     """What becomes of a claim."""
 
     HOLDS = "holds"
+    WEAKLY = "holds, not significantly"
     PARTLY = "holds in part"
     FAILS = "does not hold"
+    MIXED = "mixed"
     UNDECIDED = "not decided by ten seeds"
     OPEN = "not run yet"
 
@@ -44,38 +49,56 @@ class MissingCellError(Exception):
     """A claim needs a cell that a source does not have."""
 
 
-#: A statement: its name, and the p-value of its opposite. Near 1, that opposite is significant.
+#: A statement: its name, and the p-value of its opposite. Below ½ the figures point that way;
+#: near 1 the opposite is significant.
 Statement = tuple[str, float]
 #: What a claim says, of means and spreads.
 OfBands = Callable[[Bands], Iterator[Statement]]
-#: What a claim says, of all that is kept of a result.
-OfResults = Callable[[Results], Iterator[Statement]]
+
+Source = TypeVar("Source")
+
+
+@dataclass(frozen=True)
+class Question(Generic[Source]):
+    """A claim as statements about a source of figures, and which share of them is enough."""
+
+    statement: str
+    test: str
+    says: Callable[[Source], Iterator[Statement]]
+    enough: float = NEARLY_ALL
+
+    def put_to(self, source: Source) -> Finding:
+        """The verdict on it, if all that it needs is there."""
+        try:
+            return weigh(list(self.says(source)), self.enough)
+        except MissingCellError as missing:
+            return Finding(Verdict.OPEN, f"no result of {missing} yet")
+
+
 #: The cell that another one is compared with; None is the static model.
 Other = Callable[[Cell], Cell | None]
 
 
-def judge(statements: Iterator[Statement]) -> Finding:
-    """The verdict on a claim, if all that it needs is there."""
-    try:
-        return weigh(list(statements))
-    except MissingCellError as missing:
-        return Finding(Verdict.OPEN, f"no result of {missing} yet")
-
-
-def weigh(statements: list[Statement]) -> Finding:
-    """The verdict on statements."""
+def weigh(statements: list[Statement], enough: float = NEARLY_ALL) -> Finding:
+    """The verdict on statements, of which such a share is enough."""
     number = len(statements)
-    backed = [name for name, p in statements if p < LEVEL]
+    pointing = sum(p < 0.5 - ROUNDING for _, p in statements)
+    backed = sum(p < LEVEL for _, p in statements)
     refuted = [name for name, p in statements if p > 1 - LEVEL]
-    if len(backed) >= NEARLY_ALL * number:
+    if backed >= enough * number:
         verdict = Verdict.HOLDS
-    elif len(refuted) >= max(SOME * number, len(backed)):
+    elif len(refuted) >= max(SOME * number, backed):
         verdict = Verdict.FAILS
-    elif len(backed) >= SOME * number:
+    elif pointing >= enough * number and not refuted:
+        verdict = Verdict.WEAKLY
+    elif backed >= SOME * number:
         verdict = Verdict.PARTLY
+    elif backed + len(refuted) >= SOME * number:
+        verdict = Verdict.MIXED
     else:
         verdict = Verdict.UNDECIDED
-    evidence = f"{len(backed)} of {number} for it, {len(refuted)} against"
+    evidence = f"{pointing} of {number} point that way, {backed} significantly"
+    evidence += f"; {len(refuted)} significantly against" if refuted else "; none against"
     if 0 < len(refuted) <= 4:
         evidence += f": {', '.join(refuted)}"
     return Finding(verdict, evidence)
@@ -121,6 +144,43 @@ def compare(
         for cell, place in product(group, places):
             one, two = (errors_of(bands, which)[place] for which in (cell, other(cell)))
             yield name_of(cell, place), test(one, two)
+
+    return statements
+
+
+def compare_changes(group: list[Cell], along: dict[str, Any], against: dict[str, Any]) -> OfBands:
+    """Whether an error changes by less than that of another cell does.
+
+    The change is that from the cell with ``along`` in it; the other cell has ``against`` in it.
+    """
+
+    def statements(bands: Bands) -> Iterator[Statement]:
+        for cell, place in product(group, EVERYWHERE):
+            terms = (
+                (cell, 1.0),
+                (replace(cell, **along), -1.0),
+                (replace(cell, **against), -1.0),
+                (replace(cell, **along, **against), 1.0),
+            )
+            samples = (errors_of(bands, which)[place].times(sign) for which, sign in terms)
+            yield name_of(cell, place), sum_below_zero(*samples)
+
+    return statements
+
+
+def compare_places(
+    test: Callable[[Sample, Sample], float], group: list[Cell], places: tuple[int, ...]
+) -> OfBands:
+    """A test of some bands of each cell against its other ones."""
+
+    def statements(bands: Bands) -> Iterator[Statement]:
+        for cell, place in product(group, places):
+            errors = errors_of(bands, cell)
+            for other in set(EVERYWHERE) - set(places):
+                yield (
+                    f"{name_of(cell, place)} to {BAND_NAMES[other]}",
+                    test(errors[place], errors[other]),
+                )
 
     return statements
 

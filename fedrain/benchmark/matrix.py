@@ -51,9 +51,14 @@ class Cell:
         return self.configuration().name
 
     @property
+    def agent_steps(self) -> int:
+        """Steps of all agents and seeds together."""
+        return self.agents * SEEDS * EPISODES * EPISODE_STEPS
+
+    @property
     def cost(self) -> float:
         """Core-seconds, about."""
-        return 1e-3 * COST[self.env][self.algo] * self.agents * SEEDS * EPISODES * EPISODE_STEPS
+        return 1e-3 * COST[self.env][self.algo] * self.agent_steps
 
 
 def cells(pattern: str | None = None) -> list[Cell]:

@@ -16,6 +16,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from fedrain.benchmark.claims import judge_claims
+from fedrain.benchmark.cost import published_core_hours
 from fedrain.benchmark.episode import REFERENCES, reference_of
 from fedrain.benchmark.matrix import EPISODE_STEPS, cells
 from fedrain.benchmark.results import (
@@ -113,6 +114,7 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
         "ranges": ranges | {row.symbol: [row.low, row.high] for row in table if row.per_latitude},
         "static": {"series": static_place, "bands": list(static_skill().bands)},
         "references": references,
+        "publishedCoreHours": sum(published_core_hours(cell) for cell in results),
         "total": len(cells()),
         "cells": [_cell(result, series) for result in results.values()],
         "claims": [

@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import stats
 
 LEVEL = 0.05  # below which a p-value decides
+WINDOW = 5  # episodes of a running mean; those of random actions are as many
 
 
 class Sample(NamedTuple):
@@ -68,14 +69,45 @@ def converged_at(learning: Float[np.ndarray, "seed episode"]) -> Float[np.ndarra
     From the mean of the first five episodes, whose actions are random, to that of the last ten, by
     a running mean over five episodes. A seed that gains nothing has not converged by the last.
     """
-    window = 5
-    begin, end = learning[:, :window].mean(1), learning[:, -10:].mean(1)
-    kernel = np.ones(window) / window
-    running = np.stack([np.convolve(one, kernel, mode="valid") for one in learning])
-    above = running >= (begin + 0.9 * (end - begin))[:, None]
+    begin, end = _ends(learning)
+    above = running_mean(learning) >= (begin + 0.9 * (end - begin))[:, None]
     lasting = np.logical_and.accumulate(above[:, ::-1], axis=1).sum(1)
     reached = learning.shape[1] - np.maximum(lasting, 1) + 1
     return np.where(end > begin, reached, learning.shape[1]).astype(float)
+
+
+def rises_steadily(learning: Float[np.ndarray, "seed episode"]) -> Bool[np.ndarray, " seed"]:
+    """Whether each seed never falls back by more than a tenth of what it gains in all."""
+    begin, end = _ends(learning)
+    running = running_mean(learning)
+    lost = (np.maximum.accumulate(running, axis=1) - running).max(1)
+    return lost <= 0.1 * (end - begin)
+
+
+def running_mean(learning: Float[np.ndarray, "seed episode"]) -> Float[np.ndarray, "seed episode_"]:
+    """Over five episodes."""
+    kernel = np.ones(WINDOW) / WINDOW
+    return np.stack([np.convolve(one, kernel, mode="valid") for one in learning])
+
+
+def earlier(first: Float[np.ndarray, " a"], second: Float[np.ndarray, " b"]) -> float:
+    """P-value of the Mann–Whitney test that the first is not the smaller; ½ if all are tied."""
+    less, greater = (
+        stats.mannwhitneyu(first, second, alternative=tail).pvalue for tail in ("less", "greater")
+    )
+    return float(less + 1 - greater) / 2
+
+
+def most(which: Bool[np.ndarray, " seed"]) -> float:
+    """Mid-p-value of the sign test that no more than half of the seeds are such."""
+    number, such = len(which), int(which.sum())
+    return float(stats.binom.sf(such - 1, number, 0.5) + stats.binom.sf(such, number, 0.5)) / 2
+
+
+def _ends(
+    learning: Float[np.ndarray, "seed episode"],
+) -> tuple[Float[np.ndarray, " seed"], Float[np.ndarray, " seed"]]:
+    return learning[:, :WINDOW].mean(1), learning[:, -2 * WINDOW :].mean(1)
 
 
 def _welch(*samples: Sample) -> tuple[float, float]:

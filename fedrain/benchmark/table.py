@@ -87,7 +87,8 @@ class Table:
     def csv(self) -> str:
         """For programs: plain numbers, a mean and its spread in two columns, no column twice."""
         columns = []
-        for name, values in zip(self._names, zip(*self.rows, strict=True), strict=True):
+        for i, name in enumerate(self._names):
+            values = [row[i] for row in self.rows]
             if any(SPREAD in value for value in values):
                 parts = [(*value.split(SPREAD), "")[:2] for value in values]
                 mean, std = zip(*parts, strict=True)

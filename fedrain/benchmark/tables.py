@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from fedrain.benchmark.claims import judge_claims
-from fedrain.benchmark.matrix import DECOMPOSITIONS, EPISODE_STEPS, PRESETS, SCHEMES, Cell, cells
+from fedrain.benchmark.cost import published_core_hours
+from fedrain.benchmark.matrix import DECOMPOSITIONS, PRESETS, SCHEMES, Cell, cells
 from fedrain.benchmark.results import (
     Results,
     our_bands,
@@ -177,19 +178,32 @@ def limit_table(results: Results) -> Table:
 
 
 def cost_table(results: Results) -> Table:
-    """Processor time of each cell."""
-    rows = []
-    for cell, result in results.items():
-        steps = cell.agents * result.data.sizes["episode"] * EPISODE_STEPS * len(result.whole)
-        per_step = 1e3 * 3600 * result.core_hours / steps
-        rows.append([cell.name, f"{60 * result.core_hours:.1f}", f"{per_step:.2f}"])
-    total = sum(result.core_hours for result in results.values())
-    rows.append([f"all {len(results)}", f"{60 * total:.1f}", GAP])
+    """Time of each cell, and what the published way of working would need."""
+    rows = [_cost(cell.name, {cell: result}) for cell, result in results.items()]
+    for algo in PRESETS:
+        if same := {cell: result for cell, result in results.items() if cell.algo == algo}:
+            rows.append(_cost(f"all {len(same)} of {algo}", same))
+    rows.append(_cost(f"all {len(results)}", results))
     return Table(
-        "Processor time of the training of ten seeds",
-        ["cell", "core-minutes", "core-ms an agent step"],
+        "Time of the training of ten seeds, and of climlab and PyTorch for as many steps",
+        ["cell", "minutes", "core-minutes", "core-ms a step", "core-hours", "times"],
         rows,
+        [("", 1), ("here", 3), ("published way", 2)],
     )
+
+
+def _cost(name: str, results: Results) -> list[str]:
+    core = sum(result.core_hours for result in results.values())
+    steps = sum(cell.agent_steps for cell in results)
+    published = sum(published_core_hours(cell) for cell in results)
+    return [
+        name,
+        f"{60 * sum(result.hours for result in results.values()):.1f}",
+        f"{60 * core:.1f}",
+        f"{3.6e6 * core / steps:.2f}",
+        f"{published:.1f}",
+        f"{published / core:.1f}",
+    ]
 
 
 def _mean(samples: list[Sample] | None, band: int) -> str:

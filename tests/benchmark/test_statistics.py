@@ -11,7 +11,10 @@ from fedrain.benchmark.statistics import (
     below,
     converged_at,
     differ,
+    earlier,
     more_variable,
+    most,
+    rises_steadily,
     standard_errors,
     sum_below_zero,
 )
@@ -89,3 +92,31 @@ def test_what_gets_worse_or_falls_back_has_not_converged():
     assert converged_at(worse[None])[0] == 100
     fallen = np.where((episodes < 20) | ((episodes >= 60) & (episodes < 70)), -100.0, -10.0)
     assert converged_at(fallen[None])[0] == 75
+
+
+def test_rising_steadily():
+    """A ramp does; one that loses a fifth of its gain for a while does not, nor one that falls."""
+    ramp = np.linspace(-100, -10, 100)
+    dent = np.where((np.arange(100) > 60) & (np.arange(100) < 70), ramp - 30, ramp)
+    noisy = ramp + np.random.default_rng(1).normal(0, 3, 100)
+    assert rises_steadily(np.stack([ramp, dent, noisy, ramp[::-1]])).tolist() == [
+        True, False, True, False,
+    ]  # fmt: skip
+
+
+@given(st.integers(0, 10))
+def test_most_seeds(number):
+    """The exact binomial tail, less half of the chance of just so many."""
+    which = np.arange(10) < number
+    exact = stats.binomtest(number, 10, alternative="greater").pvalue
+    assert most(which) == pytest.approx(exact - stats.binom.pmf(number, 10, 0.5) / 2)
+    assert most(which) + most(~which) == pytest.approx(1)
+
+
+def test_earlier():
+    random = np.random.default_rng(2)
+    found = [earlier(*random.normal(0, 1, (2, 10))) for _ in range(1000)]
+    assert np.mean(np.array(found) < 0.05) == pytest.approx(0.05, abs=0.02)
+    assert np.mean(np.array(found) > 0.95) == pytest.approx(0.05, abs=0.02)
+    assert earlier(np.arange(10.0), np.arange(10.0) + 8) < 0.001
+    assert earlier(np.ones(10), np.ones(10)) == 0.5

@@ -375,7 +375,8 @@ function showTables() {
     place.append(makeTable(header, rows, groups, words));
   }
   const minutes = sum(data.cells.map((c) => c.coreMinutes));
-  byId("cost-summary").textContent = `${(minutes / 60).toFixed(1)} core-hours for ${data.cells.length} cells of ten seeds; each of them`;
+  byId("cost-summary").textContent = `${(minutes / 60).toFixed(1)} core-hours for ${data.cells.length} cells of ten seeds; `
+    + `climlab and PyTorch would need ${data.publishedCoreHours.toFixed(0)}. Each of them`;
   const columns = [...new Set(data.cells.map((c) => `${c.algo} ${c.preset}`))].sort();
   const lines = [...new Set(data.cells.map((c) => (c.env === "ebm-v1" ? "ebm-v1" : `${c.env} a${c.agents} ${c.scheme}`)))].sort();
   byId("cell-table").append(makeTable(["", ...columns.map((c) => c.replace(/^\w+/, (a) => LABELS.algo[a]))], lines.map((line) => {
@@ -394,7 +395,7 @@ function showTables() {
   })));
 }
 
-const CLASSES = { holds: "holds", "holds in part": "partly", "does not hold": "fails" };
+const CLASSES = { holds: "holds", "holds, not significantly": "holds", "holds in part": "partly", mixed: "partly", "does not hold": "fails" };
 function showClaims() {
   const verdict = (who, found) => element("div", { class: "verdict" }, element("span", {}, who),
     found ? element("b", { class: CLASSES[found[0]] ?? "open" }, found[0]) : element("b", { class: "open" }, "no figures"));
@@ -410,7 +411,8 @@ function showClaims() {
   byId("summary").textContent = `FedRAIN-Lite’s experiments made again from scratch: ${data.cells.length} of ${data.total} cells, `
     + `ten seeds each. ${within} of the ${data.bands.length * compared.length} means lie within three standard errors of the published ones. `
     + `Of the paper’s ${data.claims.length} claims ${run.length === data.claims.length ? "" : `${run.length} can be judged so far: `}`
-    + `${count("holds")} hold in our figures, ${count("holds in part")} in part, ${count("does not hold")} do not.`;
+    + `${count("holds")} hold in our figures, ${count("holds, not significantly")} not significantly, ${count("holds in part")} in part, `
+    + `${count("does not hold")} do not, ${count("mixed") + count("not decided by ten seeds")} are mixed or not decided.`;
   byId("footer").textContent = `Made by fedrain benchmark report. ${Object.entries(data.versions).map(([k, v]) => `${k} ${v}`).join(", ")}.`;
 }
 
