@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from fedrain.benchmark import load_results
+from fedrain.benchmark.tables import skill_table
 from fedrain.climate import ENERGY_BALANCE_PARAMETERS, ncep_zonal_mean
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV3
 
@@ -57,3 +59,11 @@ def test_parameter_tables_are_the_parameters(page):
         lines = [line for line in text.splitlines() if re.search(rf"\| {row.symbol}\b", line)]
         written = [set(map(float, re.findall(r"\d+\.?\d*", line))) for line in lines]
         assert any(figures <= numbers for numbers in written), row.symbol
+
+
+def test_headline_table_is_that_of_the_results():
+    """The README shows what ``fedrain benchmark tables`` makes of the results in the checkout."""
+    results = load_results(ROOT / "benchmark" / "results")
+    table = skill_table(results, "ebm-v3", 6, "ddpg", "paper").markdown()
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert "\n".join(rows) in (ROOT / "README.md").read_text(encoding="utf-8")
