@@ -411,8 +411,8 @@ function showClaims() {
   byId("summary").textContent = `FedRAIN-Lite’s experiments made again from scratch: ${data.cells.length} of ${data.total} cells, `
     + `ten seeds each. ${within} of the ${data.bands.length * compared.length} means lie within three standard errors of the published ones. `
     + `Of the paper’s ${data.claims.length} claims ${run.length === data.claims.length ? "" : `${run.length} can be judged so far: `}`
-    + `${count("holds")} hold in our figures, ${count("holds, not significantly")} not significantly, ${count("holds in part")} in part, `
-    + `${count("does not hold")} do not, ${count("mixed") + count("not decided by ten seeds")} are mixed or not decided.`;
+    + `${count("holds")} hold in our figures, ${count("holds, not significantly")} do but not significantly, ${count("holds in part")} hold in part, `
+    + `${count("does not hold")} do not hold, ${count("mixed") + count("not decided by ten seeds")} are mixed or not decided.`;
   byId("footer").textContent = `Made by fedrain benchmark report. ${Object.entries(data.versions).map(([k, v]) => `${k} ${v}`).join(", ")}.`;
 }
 
