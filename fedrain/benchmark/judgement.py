@@ -56,6 +56,7 @@ Statement = tuple[str, float]
 OfBands = Callable[[Bands], Iterator[Statement]]
 
 Source = TypeVar("Source")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,11 @@ def errors_of(bands: Bands, cell: Cell | None) -> list[Sample]:
     """What a source has of a cell, or of the static model."""
     if cell is None:
         return static_bands()
-    found = bands(cell)
+    return known(bands(cell), cell)
+
+
+def known(found: Found | None, cell: Cell) -> Found:
+    """What a source has of a cell, if it has it."""
     if found is None:
         raise MissingCellError(cell.name)
     return found

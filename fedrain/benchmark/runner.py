@@ -87,7 +87,7 @@ def run_missing(store: Store, matrix: list[Cell], say: Callable[[str], None]) ->
     What another process has let go of meanwhile is taken up. A cell that cannot be trained does not
     keep the others from it.
     """
-    done, failed = 0, dict[str, str]()
+    done, failed = 0, list[str]()
     while True:
         before = done
         for cell in matrix:
@@ -96,7 +96,7 @@ def run_missing(store: Store, matrix: list[Cell], say: Callable[[str], None]) ->
             try:
                 done += _run(store, cell, say)
             except (InputError, FailureError) as error:
-                failed[cell.name] = str(error)
+                failed.append(cell.name)
                 say(f"{cell.name}: {error}")
         if done == before:
             break

@@ -7,12 +7,11 @@ published way of working takes on the machine that ours were measured on.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from fedrain.benchmark.judgement import MissingCellError, Question, Statement, grid, single_agent
+from fedrain.benchmark.judgement import Question, Statement, grid, known, single_agent
 from fedrain.benchmark.matrix import DECOMPOSITIONS, EPISODE_STEPS, PRESETS, SCHEMES, Cell
 from fedrain.benchmark.results import Results
 from fedrain.benchmark.statistics import converged_at, earlier, most, rises_steadily
@@ -21,7 +20,6 @@ EARLY, LATE = 5_000, 10_000  # steps
 FEDERATED = grid(tuple(PRESETS), agents=(2, 6), schemes=("fed05", "fed10"))
 SINGLE = grid(tuple(PRESETS), envs=("ebm-v1",), agents=(1,), schemes=("nofed",))
 
-T = TypeVar("T")
 #: Core-hours of the training of a cell; None where a source has no such cell.
 Costs = Callable[[Cell], float | None]
 
@@ -51,7 +49,7 @@ def _steps(results: Results, cell: Cell) -> Float[np.ndarray, " seed"]:
 
 
 def _curves(results: Results, cell: Cell) -> Float[np.ndarray, "seed episode"]:
-    return -np.log(-_known(results.get(cell), cell).learning)
+    return -np.log(-known(results.get(cell), cell).learning)
 
 
 def _costs_less(other: str) -> Callable[[Costs], Iterator[Statement]]:
@@ -59,7 +57,7 @@ def _costs_less(other: str) -> Callable[[Costs], Iterator[Statement]]:
         for env, agents in (("ebm-v1", 1), *DECOMPOSITIONS):
             for scheme in ("nofed",) if env == "ebm-v1" else SCHEMES:
                 cell = Cell(env, agents, scheme, "ddpg", "paper")
-                ours, theirs = (_known(costs(c), c) for c in (cell, replace(cell, algo=other)))
+                ours, theirs = (known(costs(c), c) for c in (cell, replace(cell, algo=other)))
                 yield cell.name, 0.0 if ours < theirs else 1.0
 
     return statements
@@ -68,12 +66,6 @@ def _costs_less(other: str) -> Callable[[Costs], Iterator[Statement]]:
 def our_costs(results: Results) -> Costs:
     """What is stored with the results."""
     return lambda cell: results[cell].core_hours if cell in results else None
-
-
-def _known(found: T | None, cell: Cell) -> T:
-    if found is None:
-        raise MissingCellError(cell.name)
-    return found
 
 
 OF_CURVES: tuple[Question[Results], ...] = (
