@@ -5,12 +5,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
+from typing import IO
 
 import xarray as xr
 
 from fedrain.errors import InputError
 
 PARTIAL = ".partial"
+AN_INSTANT = 0.05  # seconds
 PACKING = ("dtype", "scale_factor", "add_offset", "_FillValue")
 
 
@@ -50,17 +53,27 @@ def write_bytes(path: Path, content: bytes, secret: bool = False) -> None:
 
 @contextmanager
 def claim(path: Path) -> Iterator[bool]:
-    """Hold a lock that the system lets go of when the process dies; whether it was free."""
-    import fcntl  # not everywhere
+    """Hold a lock that the system lets go of when the process dies; whether it was free.
 
+    It is tried twice, since one who only looks whether it is free holds it for an instant.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+        free = _lock(file)
+        if not free:
+            sleep(AN_INSTANT)
+            free = _lock(file)
+        yield free
+
+
+def _lock(file: IO[str]) -> bool:
+    import fcntl  # not everywhere
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -82,6 +83,15 @@ def test_a_cell_belongs_to_one_process_until_it_dies(store):
     process.stdout.close()
     assert status(store, [cell])[0]["state"] == "missing"
     with store.claim(cell.name) as mine:
+        assert mine
+
+
+def test_a_look_keeps_no_one_from_a_cell(store, monkeypatch):
+    """Who looks has let go of the lock by the second time that it is tried."""
+    look = ExitStack()
+    assert look.enter_context(store.claim("cell"))
+    monkeypatch.setattr("fedrain.files.sleep", lambda _: look.close())
+    with store.claim("cell") as mine:
         assert mine
 
 
