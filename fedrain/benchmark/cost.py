@@ -22,6 +22,15 @@ def published_core_hours(cell: Cell) -> float:
     return cell.agent_steps * _core_milliseconds()[kind(cell)] / 3.6e6
 
 
+def published_core_milliseconds(algo: str) -> dict[str, float]:
+    """Of an agent step, by the latitudes that the agent sees."""
+    return {
+        kind.removeprefix(f"{algo} "): value
+        for kind, value in _core_milliseconds().items()
+        if kind.startswith(f"{algo} ")
+    }
+
+
 @cache
 def _core_milliseconds() -> dict[str, float]:
     """Of an agent step, by kind."""

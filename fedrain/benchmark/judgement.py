@@ -6,7 +6,8 @@ spoken for, which is five in six unless the paper itself says less ("often", "in
 does not hold when at least one in three is spoken against, and no fewer than are spoken for; it
 holds, but not significantly, when the figures of enough statements point that way and no test
 speaks against one; it holds in part when one in three is spoken for; it is mixed when one in three
-is spoken for or against; and otherwise ten seeds do not decide it.
+is spoken for or against; and otherwise ten seeds do not decide it. What needs no test, such as
+which of two costs is the lower, is counted.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from fedrain.benchmark.matrix import Cell
 from fedrain.benchmark.results import Bands, static_bands
-from fedrain.benchmark.statistics import LEVEL, Sample, below, sum_below_zero
+from fedrain.benchmark.statistics import LEVEL, Sample, below, pooled, sum_below_zero
 from fedrain.climate import BAND_NAMES
 
 NEARLY_ALL, SOME = 5 / 6, 1 / 3
@@ -67,17 +68,26 @@ class Question(Generic[Source]):
     test: str
     says: Callable[[Source], Iterator[Statement]]
     enough: float = NEARLY_ALL
+    tested: bool = True
 
     def put_to(self, source: Source) -> Finding:
         """The verdict on it, if all that it needs is there."""
         try:
-            return weigh(list(self.says(source)), self.enough)
+            statements = list(self.says(source))
         except MissingCellError as missing:
-            return Finding(Verdict.OPEN, f"no result of {missing} yet")
+            return Finding(Verdict.OPEN, f"no whole result of {missing} yet")
+        return weigh(statements, self.enough) if self.tested else count(statements, self.enough)
 
 
 #: The cell that another one is compared with; None is the static model.
 Other = Callable[[Cell], Cell | None]
+
+
+def count(statements: list[Statement], enough: float = NEARLY_ALL) -> Finding:
+    """The verdict on statements that are true (0), false (1), or neither (½)."""
+    true, false = (sum(p == which for _, p in statements) for which in (0.0, 1.0))
+    verdict = _decide(len(statements), enough, true, true, false)
+    return Finding(verdict, f"true of {true} of {len(statements)}")
 
 
 def weigh(statements: list[Statement], enough: float = NEARLY_ALL) -> Finding:
@@ -86,23 +96,26 @@ def weigh(statements: list[Statement], enough: float = NEARLY_ALL) -> Finding:
     pointing = sum(p < 0.5 - ROUNDING for _, p in statements)
     backed = sum(p < LEVEL for _, p in statements)
     refuted = [name for name, p in statements if p > 1 - LEVEL]
-    if backed >= enough * number:
-        verdict = Verdict.HOLDS
-    elif len(refuted) >= max(SOME * number, backed):
-        verdict = Verdict.FAILS
-    elif pointing >= enough * number and not refuted:
-        verdict = Verdict.WEAKLY
-    elif backed >= SOME * number:
-        verdict = Verdict.PARTLY
-    elif backed + len(refuted) >= SOME * number:
-        verdict = Verdict.MIXED
-    else:
-        verdict = Verdict.UNDECIDED
+    verdict = _decide(number, enough, pointing, backed, len(refuted))
     evidence = f"{pointing} of {number} point that way, {backed} significantly"
     evidence += f"; {len(refuted)} significantly against" if refuted else "; none against"
     if 0 < len(refuted) <= 4:
         evidence += f": {', '.join(refuted)}"
     return Finding(verdict, evidence)
+
+
+def _decide(number: int, enough: float, pointing: int, backed: int, refuted: int) -> Verdict:
+    if backed >= enough * number:
+        return Verdict.HOLDS
+    if refuted >= max(SOME * number, backed):
+        return Verdict.FAILS
+    if pointing >= enough * number and not refuted:
+        return Verdict.WEAKLY
+    if backed >= SOME * number:
+        return Verdict.PARTLY
+    if backed + refuted >= SOME * number:
+        return Verdict.MIXED
+    return Verdict.UNDECIDED
 
 
 def grid(
@@ -170,18 +183,18 @@ def compare_changes(group: list[Cell], along: dict[str, Any], against: dict[str,
 
 
 def compare_places(
-    test: Callable[[Sample, Sample], float], group: list[Cell], places: tuple[int, ...]
+    test: Callable[[Sample, Sample], float],
+    group: list[Cell],
+    places: tuple[int, ...],
+    others: tuple[int, ...],
 ) -> OfBands:
-    """A test of some bands of each cell against its other ones."""
+    """A test of each of some bands of a cell against others of it together."""
 
     def statements(bands: Bands) -> Iterator[Statement]:
         for cell, place in product(group, places):
             errors = errors_of(bands, cell)
-            for other in set(EVERYWHERE) - set(places):
-                yield (
-                    f"{name_of(cell, place)} to {BAND_NAMES[other]}",
-                    test(errors[place], errors[other]),
-                )
+            rest = pooled([errors[other] for other in others])
+            yield name_of(cell, place), test(errors[place], rest)
 
     return statements
 

@@ -122,6 +122,7 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
                 "statement": claim.statement,
                 "test": claim.test,
                 "ours": [claim.ours.verdict, claim.ours.evidence],
+                "beside": claim.beside,
                 "published": claim.published
                 and [claim.published.verdict, claim.published.evidence],
             }

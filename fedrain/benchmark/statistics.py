@@ -1,5 +1,6 @@
 """Tests on means and spreads, which is all that is published."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,15 @@ class Sample(NamedTuple):
     def times(self, factor: float) -> "Sample":
         """The same quantity, scaled."""
         return Sample(factor * self.mean, abs(factor) * self.std, self.number)
+
+
+def pooled(samples: Sequence[Sample]) -> Sample:
+    """One sample with the mean variance, and no more degrees of freedom than one of them has.
+
+    Those of several bands are of the same seeds, so that they are worth little more than one.
+    """
+    means, stds, numbers = map(np.asarray, zip(*samples, strict=True))
+    return Sample(float(means.mean()), float(np.sqrt((stds**2).mean())), int(numbers.min()))
 
 
 def standard_errors(first: Sample, second: Sample) -> float:
@@ -64,16 +74,18 @@ def more_variable(first: Sample, second: Sample) -> float:
 
 
 def converged_at(learning: Float[np.ndarray, "seed episode"]) -> Float[np.ndarray, " seed"]:
-    """Episode from which on each seed keeps nine tenths of what it gains in all.
+    """Episode from which on each seed stays within a tenth of its gain from where it ends.
 
-    From the mean of the first five episodes, whose actions are random, to that of the last ten, by
-    a running mean over five episodes. A seed that gains nothing has not converged by the last.
+    The gain is from the mean of the first five episodes, whose actions are random, to that of the
+    last ten; what stays is a running mean over five episodes, dated by its first. A seed that
+    gains nothing, or ends with a jump, has not converged by the last.
     """
     begin, end = _ends(learning)
-    above = running_mean(learning) >= (begin + 0.9 * (end - begin))[:, None]
-    lasting = np.logical_and.accumulate(above[:, ::-1], axis=1).sum(1)
-    reached = learning.shape[1] - np.maximum(lasting, 1) + 1
-    return np.where(end > begin, reached, learning.shape[1]).astype(float)
+    running = running_mean(learning)
+    settled = np.abs(running - end[:, None]) < 0.1 * (end - begin)[:, None]
+    lasting = np.logical_and.accumulate(settled[:, ::-1], axis=1).sum(1)
+    from_then_on = running.shape[1] - lasting + 1
+    return np.where(lasting > 0, from_then_on, learning.shape[1]).astype(float)
 
 
 def rises_steadily(learning: Float[np.ndarray, "seed episode"]) -> Bool[np.ndarray, " seed"]:

@@ -125,6 +125,8 @@ def claims_table(results: Results) -> Table:
     for claim in judge_claims(results):
         theirs = claim.published
         told = "not published" if theirs is None else f"{theirs.verdict} ({theirs.evidence})"
+        if claim.beside != "published":
+            told = f"{claim.beside}: {told}"
         rows.append(
             [claim.statement, claim.test, told, f"{claim.ours.verdict} ({claim.ours.evidence})"]
         )

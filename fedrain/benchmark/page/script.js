@@ -395,15 +395,16 @@ function showTables() {
   })));
 }
 
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const CLASSES = { holds: "holds", "holds, not significantly": "holds", "holds in part": "partly", mixed: "partly", "does not hold": "fails" };
 function showClaims() {
   const verdict = (who, found) => element("div", { class: "verdict" }, element("span", {}, who),
     found ? element("b", { class: CLASSES[found[0]] ?? "open" }, found[0]) : element("b", { class: "open" }, "no figures"));
   byId("claim-list").append(...data.claims.map((claim) => element("li", {},
-    element("p", {}, claim.statement), verdict("ours", claim.ours), verdict("published", claim.published),
+    element("p", {}, claim.statement), verdict("ours", claim.ours), verdict(claim.beside, claim.published),
     element("details", {}, element("summary", {}, "How it was decided"),
       element("div", {}, `${claim.test}.`), element("div", {}, `Ours: ${claim.ours[1]}.`),
-      element("div", {}, claim.published ? `Published: ${claim.published[1]}.` : "")))));
+      element("div", {}, claim.published ? `${capital(claim.beside)}: ${claim.published[1]}.` : "")))));
   const compared = data.cells.filter((c) => c.published);
   const within = sum(compared.map((c) => c.published.errors.filter((e) => Math.abs(e) <= data.within).length));
   const run = data.claims.filter((c) => c.ours[0] !== "not run yet");
