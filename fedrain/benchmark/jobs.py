@@ -42,9 +42,17 @@ def run_jobs(store: Store, matrix: list[Cell], jobs: int, say: Say) -> None:
     ]
     for process in others:
         process.start()
-    run_missing(store, matrix, say)
-    for process in others:
-        process.join()
+    try:
+        run_missing(store, matrix, say)
+    except FailureError:
+        raise  # the others go on to the end with what can be trained
+    except BaseException:
+        for process in others:
+            process.terminate()
+        raise
+    finally:
+        for process in others:
+            process.join()
     if any(process.exitcode for process in others):
         raise FailureError("a process ended before its cells were done: run it again")
 

@@ -32,7 +32,8 @@ class Result:
 
     def __init__(self, cell: Cell, data: xr.Dataset) -> None:
         self.cell = cell
-        self.whole = np.isfinite(data.areawrmse_global.sel(policy="local").values)
+        returns = np.isfinite(data.returns).all(("agent", "episode"))
+        self.whole = (np.isfinite(data.areawrmse_global.sel(policy="local")) & returns).values
         self.data = data.isel(seed=np.flatnonzero(self.whole))
 
     def skill(self, policy: str = "local") -> Float[np.ndarray, "seed band"]:
@@ -127,15 +128,23 @@ def static_bands() -> list[Sample]:
 
 def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
     """The result of an experiment, and of no other."""
+    data = read_stored(path)
     try:
-        data = xr.load_dataset(path, engine="netcdf4")
         held = from_dict(json.loads(data.attrs["configuration"]))
         if identity(held) != identity(configuration):
             raise ValueError("another experiment")
-        if "areawrmse_global" not in data:
-            raise ValueError("no errors in it")
-    except (OSError, KeyError, ValueError) as error:
+        if missing := {"areawrmse", "areawrmse_global", "returns"} - set(data):
+            raise ValueError(f"no {', '.join(sorted(missing))} in it")
+    except (KeyError, ValueError) as error:
         raise InputError(
             f"{path}: is not the result of this cell ({error}): remove it to train the cell again"
         ) from None
     return data
+
+
+def read_stored(path: Path) -> xr.Dataset:
+    """A file of the store; one clear line if it is damaged."""
+    try:
+        return xr.load_dataset(path, engine="netcdf4")
+    except (OSError, RuntimeError, ValueError, KeyError) as error:  # HDF5 has many ways to say so
+        raise InputError(f"{path}: cannot be read ({error}): remove it to make it again") from None

@@ -1,5 +1,6 @@
 """Several cells at once, and processes that are killed."""
 
+import multiprocessing
 import random
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import xarray as xr
 from fedrain.benchmark import Store, cells
 from fedrain.benchmark.jobs import jobs_for, run_jobs
 from fedrain.cli import main
+from fedrain.errors import FailureError
 from fedrain.experiment.cores import count_cores
 
 PATTERN = "ebm-v3-a2-fed??-td3-paper"
@@ -71,6 +73,31 @@ def test_killed_at_random_and_two_at_once(tmp_path):
     for cell in matrix:
         ours, theirs = (xr.load_dataset(s.result(cell)).drop_vars(TIMES) for s in (alone, killed))
         xr.testing.assert_identical(ours, theirs)
+
+
+@pytest.mark.slow
+def test_two_jobs_one_of_which_fails(tmp_path):
+    """All that can be trained is, and no process is left."""
+    store = Store(tmp_path / "results", tmp_path / "work", seeds=2, episodes=1)
+    bad, good = cells(PATTERN)
+    (store.work / bad.name).mkdir(parents=True)
+    (store.work / bad.name / "holiday.jpg").touch()
+    with pytest.raises(FailureError, match=bad.name):
+        run_jobs(store, [bad, good], 2, print)
+    assert store.result(good).exists()
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_others(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fedrain.benchmark.jobs.run_missing", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(Store(tmp_path / "r", tmp_path / "w"), cells("*v2-a6*tqc*"), 3, print)
+    assert not multiprocessing.active_children()
+    assert not list((tmp_path / "r").glob("*"))
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import xarray as xr
 
 from fedrain.benchmark import Cell, cells, load_results, make_figures, make_tables
 from fedrain.benchmark.claims import OF_BANDS, judge_claims
+from fedrain.benchmark.figures import returns_figure
 from fedrain.benchmark.judgement import NEARLY_ALL, Verdict, weigh
 from fedrain.benchmark.results import Result, our_bands, published_bands, static_skill
 from fedrain.benchmark.statistics import Sample
@@ -44,11 +45,32 @@ def hashes(paths):
 
 @pytest.mark.slow
 def test_made_twice_they_are_the_same_bytes(results, tmp_path):
-    some = {cell: result for cell, result in results.items() if "ebm-v3-a2-fed05" in cell.name}
+    some = {
+        cell: result
+        for cell, result in results.items()
+        if cell.algo == "ddpg" and (cell.env == "ebm-v1" or "ebm-v3-a6" in cell.name)
+    }
     for make in (make_tables, make_figures):
         first, second = (hashes(make(some, tmp_path / name)) for name in ("one", "two"))
-        assert len(first) > 2
         assert first == second
+    drawn = {"returns", "skill-ebm-v3-a6-ddpg", *(f"evolution-{c.name}" for c in some)}
+    assert len(some) == 4
+    assert {name.removesuffix(".png") for name in first if name.endswith(".png")} < drawn
+
+
+def test_figures_command(results, tmp_path):
+    """One learning curve for each result, and a picture of an episode."""
+    name = "ebm-v1-ddpg-paper"
+    shutil.copy(RESULTS / f"{name}.nc", tmp_path)
+    places = ["--results", str(tmp_path), "--out", str(tmp_path)]
+    assert main(["benchmark", "figures", *places]) == 0
+    made = {path.name for path in tmp_path.glob("*.p*")}
+    assert made == {f"{n}.{s}" for n in ("returns", f"evolution-{name}") for s in ("png", "pdf")}
+    figure = returns_figure(results)
+    shown = [c for c in results if c.preset == "paper" and c.agents != 2 and c.scheme != "fed10"]
+    shown = [c for c in shown if c.env == "ebm-v1" or c.scheme == "fed05"]
+    bands = [axes.collections for axes in figure.axes]
+    assert sum(map(len, bands)) == len(shown)
 
 
 def test_every_seed_counts(results):
@@ -281,6 +303,29 @@ def test_bad_results(tmp_path, capsys):
         load_results(tmp_path)
 
 
+def test_damaged_results(tmp_path, capsys):
+    """Whichever bytes are wrong, HDF5's many errors end as one line; optimal control's too."""
+    whole = (RESULTS / "ebm-v1-td3-paper.nc").read_bytes()
+    path = tmp_path / "ebm-v1-td3-paper.nc"
+    told = []
+    for seed in range(12):
+        random, content = np.random.default_rng(seed), np.frombuffer(whole, np.uint8).copy()
+        content[random.integers(0, len(content), 400)] = random.integers(0, 256, 400)
+        path.write_bytes(content.tobytes())
+        try:
+            load_results(tmp_path)
+        except InputError as error:
+            told.append(str(error))
+    assert len(told) > 3
+    assert all(path.name in text for text in told)
+    path.write_bytes(whole)
+    (tmp_path / "limit-shared.nc").write_bytes(whole[:3000])
+    out = ["--out", str(tmp_path / "report.html")]
+    assert main(["benchmark", "report", "--results", str(tmp_path), *out]) == 2
+    assert "limit-shared.nc" in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_results_of_one_algorithm(results, tmp_path):
     """There are no habits to compare, and claims wait."""
     only = {cell: result for cell, result in results.items() if cell.algo == "ddpg"}
@@ -297,7 +342,11 @@ def test_a_cell_whose_seeds_broke_is_left_out(results, tmp_path):
     (kept,) = load_results(tmp_path).values()
     assert kept.cell.name == names[1]
     assert kept.globe().number == 2
+    data.returns.values[9, ..., -1] = np.nan  # the last update broke it
+    data.to_netcdf(tmp_path / f"{names[1]}.nc")
+    with pytest.raises(InputError, match="holds no results"):
+        load_results(tmp_path)
     del data["areawrmse_global"]
     data.to_netcdf(tmp_path / f"{names[1]}.nc")
-    with pytest.raises(InputError, match="no errors in it"):
+    with pytest.raises(InputError, match="no areawrmse_global in it"):
         load_results(tmp_path)
