@@ -11,6 +11,7 @@ from fedrain.files import write_whole
 
 GAP = "–"  # where there is no figure
 SPREAD = " ± "
+ROWS_OF_A_PAGE = 40
 LATEX = {
     "%": r"\%",
     "&": r"\&",
@@ -58,18 +59,26 @@ class Table:
         return f"**{self.caption}**\n\n{body}\n"
 
     def latex(self) -> str:
-        """For a paper that uses booktabs."""
+        """For a paper that uses booktabs, and longtable for what may not fit on a page."""
         wide = max(len(text) for row in self.rows for text in row) > 60 if self.rows else False
         share = 0.95 / self.words - 0.02  # of the line, with the space between columns left out
         word = rf"p{{{share:.3f}\linewidth}}" if wide else "l"
         columns = word * self.words + "c" * (len(self.header) - self.words)
-        lines = [
-            r"\begin{table}",
-            r"\centering\small",
-            rf"\caption{{{_escape(self.caption)}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-        ]
+        caption = rf"\caption{{{_escape(self.caption)}}}"
+        head = self._latex_head()
+        rows = [f"{' & '.join(map(_escape, row))} \\\\" for row in self.rows]
+        if wide or len(rows) > ROWS_OF_A_PAGE:
+            begin = [r"\begingroup\small", rf"\begin{{longtable}}{{{columns}}}", caption + r"\\"]
+            begin += [*head, r"\endfirsthead", *head, r"\endhead", r"\bottomrule", r"\endfoot"]
+            end = [r"\end{longtable}", r"\endgroup"]
+        else:
+            begin = [r"\begin{table}", r"\centering\small", caption]
+            begin += [rf"\begin{{tabular}}{{{columns}}}", *head]
+            end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        return "\n".join([*begin, *rows, *end, ""])
+
+    def _latex_head(self) -> list[str]:
+        lines = [r"\toprule"]
         if self.groups:
             cells = [rf"\multicolumn{{{span}}}{{c}}{{{_escape(t)}}}" for t, span in self.groups]
             lines.append(f"{' & '.join(cells)} \\\\")
@@ -80,9 +89,7 @@ class Table:
                 if title
             ]
             lines.append("".join(rules))
-        lines += [f"{' & '.join(map(_escape, self.header))} \\\\", r"\midrule"]
-        lines += [f"{' & '.join(map(_escape, row))} \\\\" for row in self.rows]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+        return [*lines, f"{' & '.join(map(_escape, self.header))} \\\\", r"\midrule"]
 
     def csv(self) -> str:
         """For programs: plain numbers, a mean and its spread in two columns, no column twice."""

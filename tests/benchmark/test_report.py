@@ -1,6 +1,7 @@
 """The report in a real browser."""
 
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,22 @@ def test_same_bytes_twice(report, tmp_path):
 
 @pytest.fixture(params=WIDTHS)
 def page(request, report):
+    with opened(report, *WIDTHS[request.param]) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def of_two_cells(tmp_path_factory):
+    names = ("ebm-v1-ddpg-paper", "ebm-v3-a6-fed05-ddpg-paper")
+    some = {c: result for c, result in load_results(RESULTS).items() if c.name in names}
+    path = tmp_path_factory.mktemp("report") / "two.html"
+    write_report(some, RESULTS, path)
+    return path
+
+
+@contextmanager
+def opened(report, width=1366, height=900, first=""):
+    """The page in a browser that has run ``first``, and whose console must stay empty."""
     driver = shutil.which("chromedriver")
     if driver is None or shutil.which("chromium") is None:
         pytest.skip("needs chromium and chromium-driver")
@@ -55,17 +72,18 @@ def page(request, report):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(driver))
-    width, height = WIDTHS[request.param]
     screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    browser.get(report.as_uri())
-    WebDriverWait(browser, 30).until(
-        lambda b: b.execute_script("return document.body.dataset.ready")
-    )
-    yield browser
-    errors = browser.get_log("browser")
-    browser.quit()
-    assert errors == []
+    browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": first})
+    try:
+        browser.get(report.as_uri())
+        WebDriverWait(browser, 30).until(
+            lambda b: b.execute_script("return document.body.dataset.ready")
+        )
+        yield browser
+        assert browser.get_log("browser") == []
+    finally:
+        browser.quit()
 
 
 def curves(page, chart):
@@ -161,6 +179,56 @@ def test_slider_choices_and_figures(page):
     # A cell of the table of all cells is a way to it.
     page.execute_script("document.querySelector('#cell-table td button').click()")
     assert set(names(page)) != {"ebm-v3-a2-fed10-td3-paper"}
+
+
+def test_a_cell_that_is_not_done_shows_nothing_of_another(of_two_cells):
+    with opened(of_two_cells) as page:
+        shown = "return [...document.querySelectorAll('#episode > :not(h2)')]"
+        shown += ".filter((part) => part.getClientRects().length).length"
+        assert page.execute_script(shown) > 3
+        choose(page, "scheme", "nofed")
+        assert set(names(page)) == {"a cell that is not done yet"}
+        assert page.execute_script(shown) == 0
+        choose(page, "scheme", "fed05")
+        assert page.execute_script(shown) > 3
+
+
+def test_without_episodes_the_rest_is_there(of_two_cells):
+    """In a browser that cannot decompress."""
+    with opened(of_two_cells, first="delete window.DecompressionStream") as page:
+        from selenium.webdriver.common.by import By
+
+        assert "cannot unpack" in page.find_element(By.ID, "episode-error").text
+        assert not page.find_element(By.ID, "play").is_enabled()
+        before = curves(page, "chart-learning")
+        assert before
+        assert "published" in page.find_element(By.ID, "skill-table").text
+        choose(page, "env", "ebm-v1")
+        assert curves(page, "chart-learning") != before
+
+
+def test_figures_by_keyboard(of_two_cells):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    with opened(of_two_cells) as page:
+        scroll_to(page, "chart-temperature")
+        tooltip = page.find_element(By.ID, "tooltip")
+
+        def press(key):
+            page.find_element(By.ID, "chart-temperature").send_keys(key)
+            return tooltip.text
+
+        south = press(Keys.ARROW_RIGHT)
+        assert south.startswith("89.1°S")
+        assert "static model" in south
+        assert press(Keys.ARROW_RIGHT).startswith("87.2°S")
+        assert press(Keys.END).startswith("89.1°N")
+        assert press(Keys.ESCAPE) == ""
+        press(Keys.HOME)
+        page.execute_script("scrollBy({top: 200, behavior: 'instant'})")
+        WebDriverWait(page, 5).until(lambda _: not tooltip.is_displayed())
 
 
 def test_play_goes_through_the_episode(page):

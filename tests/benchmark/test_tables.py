@@ -272,6 +272,10 @@ def test_table_in_three_forms():
     assert r"b & $-$2 & – \\" in latex
     assert r"\cmidrule(lr){2-3}" in latex
     assert latex.count(r"\begin") == latex.count(r"\end") == 2
+    long = Table("Long", ["x", "K"], [["a", "1"]] * 41).latex()
+    assert long.count(r"\begin{longtable}") == long.count(r"\end{longtable}") == 1
+    assert long.count(r"x & K \\") == 2  # on the first page, and on the others
+    assert long.count(r"a & 1 \\") == 41
     assert list(csv.reader(io.StringIO(table.csv()))) == [
         ["x", "g gain %", "g K mean", "g K std"], ["a", "1", "2.0", "0.5"], ["b", "-2", "", ""],
     ]  # fmt: skip

@@ -73,7 +73,10 @@ class Chart {
     Object.assign(this, { place, x, xTicks, xName, yRange, log, flip, digits, unit, series: [] });
     place.setAttribute("role", "img");
     place.setAttribute("aria-label", place.previousElementSibling.textContent);
+    place.setAttribute("tabindex", "0");
     onPointer(place, (event) => this.point(event), () => this.leave());
+    place.addEventListener("keydown", (event) => this.step(event));
+    place.addEventListener("blur", () => { if (pointed?.place === place) leavePointed(); });
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
@@ -126,6 +129,18 @@ class Chart {
     if (this.pointer) this.point(this.pointer);
   }
 
+  step(event) {
+    if (event.key === "Escape") leavePointed();
+    const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity }[event.key];
+    if (by === undefined || !this.toX) return;
+    event.preventDefault();
+    const last = this.x.length - 1;
+    const now = this.at === undefined ? (by > 0 ? -1 : last + 1) : this.at;
+    const { left, top } = this.place.getBoundingClientRect();
+    const x = this.toX(this.x[Math.min(last, Math.max(0, now + by))]);
+    tell(this.place, () => this.point({ clientX: left + x, clientY: top }), () => this.leave());
+  }
+
   point(event) {
     if (!this.toX) return;
     const at = event.clientX - this.place.getBoundingClientRect().left;
@@ -133,6 +148,7 @@ class Chart {
     this.x.forEach((value, i) => {
       if (Math.abs(this.toX(value) - at) < Math.abs(this.toX(this.x[nearest]) - at)) nearest = i;
     });
+    this.at = nearest;
     this.pointer = { clientX: event.clientX, clientY: event.clientY };
     const x = this.toX(this.x[nearest]);
     this.cross.setAttribute("x1", x);
@@ -151,16 +167,18 @@ class Chart {
 /* A mouse hovers; a finger taps, and the figures stay until it taps elsewhere. */
 let pointed = null;  // the one place that tells its figures, and how to take leave of it
 function onPointer(place, point, leave = () => {}) {
-  const told = (event) => {
-    if (pointed?.place !== place) leavePointed();
-    pointed = { place, leave };
-    point(event);
-  };
+  const told = (event) => tell(place, () => point(event), leave);
   place.addEventListener("pointermove", told);
   place.addEventListener("pointerdown", told);
   place.addEventListener("pointerleave", (event) => {
     if (event.pointerType === "mouse" && pointed?.place === place) leavePointed();
   });
+}
+
+function tell(place, point, leave) {
+  if (pointed?.place !== place) leavePointed();
+  pointed = { place, leave };
+  point();
 }
 
 function leavePointed() {
@@ -172,6 +190,7 @@ function leavePointed() {
 document.addEventListener("pointerdown", (event) => {
   if (!pointed?.place.contains(event.target)) leavePointed();
 }, true);
+addEventListener("scroll", leavePointed, { passive: true });  // what was pointed at is elsewhere now
 
 function tooltip({ clientX, clientY }, title, rows) {
   const box = byId("tooltip");
@@ -264,6 +283,7 @@ function areaError(profile) {
 }
 
 function showEpisode(cell) {
+  if (!units) return;
   const step = Number(byId("step").value);
   const told = `step ${step} of ${data.steps} (${(step / data.stepsPerYear).toFixed(2)} years)`;
   byId("step-output").textContent = told;
@@ -385,9 +405,10 @@ function showTables() {
       const [algo, preset] = column.split(" ");
       const cell = find({ env, agents: Number(agents?.slice(1)), scheme, algo, preset });
       if (!cell) return "–";
-      const button = element("button", { type: "button" }, `${cell.globe.toFixed(2)}, ${fixed(cell.share, 0)} %`);
+      const button = element("button", { type: "button", title: cell.name }, `${cell.globe.toFixed(2)}, ${fixed(cell.share, 0)} %`);
       button.addEventListener("click", () => {
         choose({ env: cell.env, algo, preset, ...(env === "ebm-v1" ? {} : { agents: cell.agents, scheme: cell.scheme }) });
+        byId("episode").querySelector("h2").focus({ preventScroll: true });
         byId("episode").scrollIntoView();
       });
       return element("td", {}, button);
@@ -461,7 +482,7 @@ async function start() {
     units = await unpackSeries();
   } catch (error) {
     byId("episode-error").textContent = `This browser cannot unpack the episodes (${error.message}).`;
-    return;
+    byId("play").disabled = byId("step").disabled = true;
   }
   if (!find(choice)) {
     const { env, agents, scheme, algo, preset } = data.cells[0];
