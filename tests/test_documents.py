@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from fedrain.benchmark import load_results
+from fedrain.benchmark.cost import published_core_hours
 from fedrain.benchmark.tables import skill_table
 from fedrain.climate import ENERGY_BALANCE_PARAMETERS, ncep_zonal_mean
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV3
@@ -61,9 +62,22 @@ def test_parameter_tables_are_the_parameters(page):
         assert any(figures <= numbers for numbers in written), row.symbol
 
 
-def test_headline_table_is_that_of_the_results():
+def test_headline_is_that_of_the_results():
     """The README shows what ``fedrain benchmark tables`` makes of the results in the checkout."""
     results = load_results(ROOT / "benchmark" / "results")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     table = skill_table(results, "ebm-v3", 6, "ddpg", "paper").markdown()
     rows = [line for line in table.splitlines() if line.startswith("|")]
-    assert "\n".join(rows) in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "\n".join(rows) in readme
+    told = re.search(
+        r"(\d+) of the 65 cells are done, in ([\d.]+) hours .*?, ([\d.]+) core-hours; climlab and "
+        r"PyTorch would need (\d+) core-hours",
+        " ".join(readme.split()),
+    )
+    published = sum(map(published_core_hours, results))
+    hours = sum(result.hours for result in results.values())
+    core_hours = sum(result.core_hours for result in results.values())
+    assert told is not None
+    assert told.groups() == (
+        str(len(results)), f"{hours:.1f}", f"{core_hours:.1f}", f"{published:.0f}",
+    )  # fmt: skip
