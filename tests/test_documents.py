@@ -11,7 +11,7 @@ import xarray as xr
 
 from fedrain.benchmark import load_results
 from fedrain.benchmark.cost import published_core_hours
-from fedrain.benchmark.tables import skill_table
+from fedrain.benchmark.tables import agreement_table, skill_table
 from fedrain.climate import ENERGY_BALANCE_PARAMETERS, ncep_zonal_mean
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV3
 
@@ -69,6 +69,10 @@ def test_headline_is_that_of_the_results():
     table = skill_table(results, "ebm-v3", 6, "ddpg", "paper").markdown()
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert "\n".join(rows) in readme
+    counts = [row[3].split(" of ") for row in agreement_table(results).rows if row[0] == "ddpg"]
+    within, compared = (sum(map(int, column)) for column in zip(*counts, strict=True))
+    assert within == compared
+    assert f"All {compared} means of DDPG" in readme
     told = re.search(
         r"(\d+) of the 65 cells are done, in ([\d.]+) hours .*?, ([\d.]+) core-hours; climlab and "
         r"PyTorch would need (\d+) core-hours",
