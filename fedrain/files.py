@@ -13,6 +13,7 @@ import xarray as xr
 from fedrain.errors import InputError
 
 PARTIAL = ".partial"
+LOCK = ".lock"
 AN_INSTANT = 0.05  # seconds
 PACKING = ("dtype", "scale_factor", "add_offset", "_FillValue")
 
@@ -35,9 +36,9 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
         raise _explain(path, error) from None
 
 
-def is_partial(path: Path) -> bool:
-    """Whether this is what a process that was killed has left of a file."""
-    return path.name.startswith(".") and path.suffix == PARTIAL
+def is_trace(path: Path) -> bool:
+    """Whether this is a lock, or what a process that was killed has left of a file."""
+    return path.name == LOCK or (path.name.startswith(".") and path.suffix == PARTIAL)
 
 
 def write_bytes(path: Path, content: bytes, secret: bool = False) -> None:
@@ -57,8 +58,12 @@ def claim(path: Path) -> Iterator[bool]:
 
     It is tried twice, since one who only looks whether it is free holds it for an instant.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        opened = path.open("w")
+    except OSError as error:
+        raise _explain(path, error) from None
+    with opened as file:
         free = _lock(file)
         if not free:
             sleep(AN_INSTANT)
@@ -67,8 +72,10 @@ def claim(path: Path) -> Iterator[bool]:
 
 
 def _lock(file: IO[str]) -> bool:
-    import fcntl  # not everywhere
-
+    try:
+        import fcntl
+    except ImportError:  # not everywhere, and then there is nothing to hold
+        return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -79,7 +86,7 @@ def _lock(file: IO[str]) -> bool:
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Refuse a folder that another process is at work in."""
-    with claim(folder / ".lock") as free:
+    with claim(folder / LOCK) as free:
         if not free:
             raise InputError(f"{folder}: another process is at work there")
         yield

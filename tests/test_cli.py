@@ -1,3 +1,4 @@
+import argparse
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import xarray as xr
 import fedrain
 from fedrain.baselines import static
 from fedrain.cli import main
+from fedrain.cli.train import add_setting, chosen_configuration
 from fedrain.climate import Grid
 from fedrain.envs import make
 
@@ -53,6 +55,10 @@ def test_choice_of_a_variable(capsys, tmp_path):
     target = write_target(tmp_path / "own.nc", static(make("ebm-v1")).profile, name="mine")
     assert main(["baseline", "static", "--json", "--target", target, "--variable", "mine"]) == 0
     assert json.loads(capsys.readouterr().out)["global"] == pytest.approx(0, abs=1e-9)
+    options = argparse.ArgumentParser()
+    add_setting(options)
+    chosen = chosen_configuration(options.parse_args(["--target", target, "--variable", "mine"]))
+    np.testing.assert_allclose(chosen.environment["target"], static(make("ebm-v1")).profile)
 
 
 def test_envs(capsys):
@@ -83,6 +89,10 @@ def hole(latitude=3):
         (["baseline", "static", "--figure", "x.docx"], "ends in one of"),
         (["baseline", "static", "--figure="], "ends in one of"),
         (["baseline", "static", "--weight-months"], "go with --target"),
+        (["train", "--variable", "skt"], "go with --target"),
+        (["train", "--target", "TMP/rain.nc"], "no temperature"),
+        (["baseline", "random", "--seed", "-1"], "a seed is a whole number from 0"),
+        (["baseline", "enki", "--seed", "-1"], "a seed is a whole number from 0"),
         (["baseline", "static", "--target", "TMP/none.nc"], "there is no such file"),
         (["baseline", "static", "--target", "TMP/text.nc"], "not a NetCDF file"),
         (["baseline", "static", "--target", "TMP/rain.nc"], "no temperature"),

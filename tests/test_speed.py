@@ -52,7 +52,7 @@ def test_cost_grows_no_faster_than_the_work_of_the_agents():
 def test_memory_of_the_largest_run(tmp_path):
     """Ten seeds of the six agents of ebm-v2, whole memory allocated, learning begun, saved."""
     configuration = configure(env="ebm-v2", seeds=10, episodes=100)
-    session = Session(configuration, tmp_path / "run", resume=False, say=print)
+    session = Session(configuration, tmp_path / "run", say=print)
     for _ in range(6):
         session.trainer.play(False)
     session._save()

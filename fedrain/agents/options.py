@@ -49,7 +49,7 @@ class Options:
     # Exploration is needed at first; at the end it only blurs what is learnt from.
     final_noise: float = 1.0  # share of the exploration that is left at the end of the run
     # Ever shorter steps let the weights settle, so that the last policy is no chance find.
-    final_rate: float = 1.0  # share of the learning rates that is left at the end of the run
+    final_rate: float = 1.0  # share of the steps of actor and critics left at the end of the run
     # Between averages, agents of different climates drift apart; a pull holds them (FedProx).
     proximal: float = 0.0  # share of the way back to the last average, at every update
     # Where a step of the climate costs more than an update, more can be learnt from it.

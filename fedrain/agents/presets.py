@@ -72,7 +72,10 @@ def make_algorithm(algorithm: str, values: Mapping[str, Any]) -> Algorithm:
         )
     if values.get("shaping") and values.get("discount") == 1:
         raise InputError(f"{algorithm}: shaping needs a discount below 1")
-    return kind(**values)
+    made = kind(**values)
+    if isinstance(made, TQC) and made.drop >= made.quantiles:
+        raise InputError(f"{algorithm}: drop must leave a quantile of {made.quantiles}")
+    return made
 
 
 #: Hyperparameters that may be zero; all others are positive.

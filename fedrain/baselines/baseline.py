@@ -14,6 +14,7 @@ from fedrain.climate import Skill, band_skill
 from fedrain.envs import Environment
 from fedrain.envs.environment import State
 from fedrain.envs.rollout import rollout
+from fedrain.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,12 @@ class Baseline:
             "model_runs": self.model_runs,
             "seconds": self.seconds,
         }
+
+
+def check_seed(seed: int) -> None:
+    """Refuse what no generator starts from."""
+    if seed < 0:
+        raise InputError(f"a seed is a whole number from 0, not {seed}")
 
 
 def play(

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.stats import norm
 
-from fedrain.baselines.baseline import Baseline, play
+from fedrain.baselines.baseline import Baseline, check_seed, play
 from fedrain.envs import Environment
 from fedrain.envs.rollout import rollout
 from fedrain.errors import InputError, MissingExtraError
@@ -34,6 +34,7 @@ def enki(
     iterations: int = ITERATIONS,
 ) -> Baseline:
     """The mean of the ensemble after the last update. Agents with own climates go one by one."""
+    check_seed(seed)
     if ensemble < 2:
         raise InputError(f"an ensemble has at least 2 members, not {ensemble}")
     if iterations < 1:

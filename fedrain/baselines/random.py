@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fedrain.baselines.baseline import Baseline, play
+from fedrain.baselines.baseline import Baseline, check_seed, play
 from fedrain.envs import Environment
 
 
 def random(environment: Environment, seed: int = 0) -> Baseline:
     """One episode of actions drawn uniformly between their bounds."""
+    check_seed(seed)
     begin = time.perf_counter()
     low, high = environment.action_bounds
     shape = (environment.episode_length, len(environment.regions), environment.action_size)

@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli.messages import add_json, say
-from fedrain.errors import InputError
+from fedrain.cli.target import add_target, chosen_target
 
 if TYPE_CHECKING:
     from fedrain.baselines import Baseline
@@ -30,11 +30,7 @@ def add(commands: Any) -> None:
         add_json(parser)
         parser.add_argument("--env", default="ebm-v1", help="ebm-v1 (default), ebm-v2 or ebm-v3")
         parser.add_argument("--agents", type=int, metavar="N", help="number of agents")
-        parser.add_argument("--target", metavar="FILE", help="NetCDF file with your climatology")
-        parser.add_argument("--variable", metavar="NAME", help="the temperature in that file")
-        parser.add_argument(
-            "--weight-months", action="store_true", help="months of that file count by their length"
-        )
+        add_target(parser)
         parser.add_argument("--latitudes", type=int, default=96, help="number of latitudes (96)")
         parser.add_argument("--figure", metavar="FILE", help="save the picture of the profiles")
         parser.add_argument("--out", metavar="FILE", help="parameters and temperature, as NetCDF")
@@ -77,19 +73,13 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _environment(options: argparse.Namespace) -> "Environment":
-    from fedrain.climate import read_zonal_mean
     from fedrain.envs import make
 
-    target = None
-    if options.target is not None:
-        target = read_zonal_mean(options.target, options.variable, options.weight_months)
-    elif options.variable is not None or options.weight_months:
-        raise InputError("--variable and --weight-months go with --target")
     return make(
         options.env,
         agents=options.agents,
         latitudes=options.latitudes,
-        target=target,
+        target=chosen_target(options),
         backend=getattr(options, "backend", "jax"),
     )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli.messages import say
+from fedrain.cli.target import add_target, chosen_target
 
 if TYPE_CHECKING:
     from fedrain.experiment import Configuration
@@ -56,7 +57,7 @@ def add_setting(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="number of seeds (1)")
     parser.add_argument("--episodes", type=int, default=100, metavar="N", help="episodes (100)")
-    parser.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
+    add_target(parser)
 
 
 def chosen_configuration(options: argparse.Namespace) -> "Configuration":
@@ -67,6 +68,7 @@ def chosen_configuration(options: argparse.Namespace) -> "Configuration":
 
     if getattr(options, "experiment", None) is not None:
         return from_dict(read_json(Path(options.experiment)))
+    target = chosen_target(options)
     return configure(
         env=options.env,
         agents=options.agents,
@@ -76,7 +78,7 @@ def chosen_configuration(options: argparse.Namespace) -> "Configuration":
         seeds=options.seeds,
         episodes=options.episodes,
         sharing=getattr(options, "sharing", "all"),
-        **({} if options.target is None else {"target": options.target}),
+        **({} if target is None else {"target": target}),
     )
 
 

@@ -9,6 +9,7 @@ import importlib
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any, ClassVar
 
 import jax
@@ -20,6 +21,8 @@ from fedrain.climate.energy_balance import EnergyBalanceModel
 from fedrain.climate.grid import Grid
 from fedrain.climate.parameters import Parameters, ParameterTable
 from fedrain.errors import MissingExtraError
+
+_one_at_a_time = Lock()  # a process holds the state of the climate that it steps
 
 
 def import_climlab() -> Any:
@@ -56,6 +59,10 @@ class ClimlabModel:
     @cached_property
     def process(self) -> Any:
         """The climlab process, a mutable object: :meth:`step` sets its whole state."""
+        with np.errstate(invalid="ignore"):  # an arc cosine where the sun does not set
+            return self._make_process()
+
+    def _make_process(self) -> Any:
         settings = self.settings
         process = import_climlab().EBM_annual(
             num_lat=settings.grid.latitudes,
@@ -83,15 +90,16 @@ class ClimlabModel:
     def step_host(
         self, temperature: Float[np.ndarray, " lat"], parameters: Parameters
     ) -> Float[np.ndarray, " lat"]:
-        """One step of one climate, in NumPy and float64."""
-        parts = self.process.subprocess
-        self.process.Ts[:, 0] = temperature
-        for part, symbol in (("LW", "A"), ("LW", "B")):
-            setattr(parts[part], symbol, np.asarray(parameters[symbol], float)[:, None])
-        for part, symbol in (("albedo", "a0"), ("albedo", "a2"), ("diffusion", "D")):
-            setattr(parts[part], symbol, float(np.asarray(parameters[symbol])))
-        self.process.step_forward()
-        return np.array(self.process.Ts[:, 0])
+        """One step of one climate, in NumPy and float64; threads take turns."""
+        with _one_at_a_time:
+            parts = self.process.subprocess
+            self.process.Ts[:, 0] = temperature
+            for part, symbol in (("LW", "A"), ("LW", "B")):
+                setattr(parts[part], symbol, np.asarray(parameters[symbol], float)[:, None])
+            for part, symbol in (("albedo", "a0"), ("albedo", "a2"), ("diffusion", "D")):
+                setattr(parts[part], symbol, float(np.asarray(parameters[symbol])))
+            self.process.step_forward()
+            return np.array(self.process.Ts[:, 0])
 
     def step(
         self, temperature: Float[Array, "*batch lat"], parameters: Parameters

@@ -5,7 +5,7 @@ Physical bounds stand here and nowhere else.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,7 +72,7 @@ class ParameterTable:
 
     def replace(
         self,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: Mapping[str, Sequence[float]] | None = None,
         static: Mapping[str, float] | None = None,
     ) -> "ParameterTable":
         """The same table with other bounds or other static values, in physical units."""

@@ -9,7 +9,7 @@
 | ebm-v3 | n      | one, shared        | its own region     | its own region     |
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fedrain.climate import (
@@ -48,7 +48,7 @@ def make(
     agents: int | None = None,
     region: int | None = None,
     latitudes: int = 96,
-    bounds: Mapping[str, tuple[float, float]] | None = None,
+    bounds: Mapping[str, Sequence[float]] | None = None,
     static: Mapping[str, float] | None = None,
     start_temperature: float = 50.0,
     episode_length: int = 200,
@@ -97,7 +97,7 @@ def make(
 
 def _energy_balance(
     latitudes: int,
-    bounds: Mapping[str, tuple[float, float]] | None,
+    bounds: Mapping[str, Sequence[float]] | None,
     static: Mapping[str, float] | None,
     backend: str,
 ) -> ClimateModel:

@@ -3,7 +3,8 @@
 The memory only ever grows, so each checkpoint writes the rows that are new since the last one to a
 file of their own, and the rest, which is small, to a new state file. A checkpoint counts once its
 state file is there; older state files are then removed. What is written grows with the work done,
-not with its square.
+not with its square. Where some seeds are behind others, rows that they may still fill are written
+again: files overlap then, and the later one tells.
 """
 
 import shutil
@@ -26,27 +27,31 @@ class Checkpoints:
     def __init__(self, folder: Path, identity: str) -> None:
         self.folder = folder
         self.identity = identity  # of the configuration that they belong to
-        self.saved_rows = 0
+        self.saved_rows = 0  # of every seed
 
     def save(
         self,
         episode: int,
-        rows_filled: int,
+        rows_filled: tuple[int, int],
         trainings: list[Training],
         history: dict[str, np.ndarray],
     ) -> None:
-        """Everything after ``episode`` episodes: one training for each seed."""
-        note = {"identity": self.identity, "episode": episode, "rows": rows_filled}
-        if rows_filled > self.saved_rows:
-            new = [np.asarray(t.rows[:, self.saved_rows : rows_filled]) for t in trainings]
+        """Everything after ``episode`` episodes: one training for each seed.
+
+        ``rows_filled`` are those of the seed with the fewest, and of the one with the most.
+        """
+        fewest, most = rows_filled
+        note = {"identity": self.identity, "episode": episode, "rows": most, "of_all": fewest}
+        if most > self.saved_rows:
+            new = [np.asarray(t.rows[:, self.saved_rows : most]) for t in trainings]
             write_arrays(self._rows_path(self.saved_rows), flatten(new), note)
         state = flatten([_without_rows(training) for training in trainings])
         arrays = {f"training/{name}": array for name, array in state.items()}
         arrays |= {f"history/{name}": array for name, array in history.items()}
         write_arrays(self.folder / f"state-{episode:06d}.safetensors", arrays, note)
-        self.saved_rows = rows_filled
+        self.saved_rows = fewest
         for old in self._states()[:-1]:
-            old.unlink()
+            old.unlink(missing_ok=True)
 
     def load(
         self, like: list[Training]
@@ -61,16 +66,20 @@ class Checkpoints:
         kept = [_without_rows(training) for training in like]
         loaded = unflatten(kept, _under("training/", arrays), str(states[-1]))
         rows, filled = [training.rows for training in like], 0
-        while filled < note["rows"]:
-            path = self._rows_path(filled)
+        for first in [first for first in self._firsts() if first < note["rows"]]:
+            if first > filled:
+                break
+            path = self._rows_path(first)
             found = read_arrays(path)[0]
             pieces = [found[str(i)] for i in range(len(found))]
             if [p.shape[::2] for p in pieces] != [r.shape[::2] for r in rows]:
                 raise InputError(f"{path}: does not fit this configuration")
-            pieces = [piece[:, : note["rows"] - filled] for piece in pieces]
-            rows = [_put(r, jnp.asarray(p), filled) for r, p in zip(rows, pieces, strict=True)]
-            filled += pieces[0].shape[1]
-        self.saved_rows = filled
+            pieces = [piece[:, : note["rows"] - first] for piece in pieces]
+            rows = [_put(r, jnp.asarray(p), first) for r, p in zip(rows, pieces, strict=True)]
+            filled = max(filled, first + pieces[0].shape[1])
+        if filled < note["rows"]:
+            raise InputError(f"{self._rows_path(filled)}: the file is missing, or one before it")
+        self.saved_rows = note.get("of_all", filled)
         trainings = [
             Training(jax.tree.map(jnp.asarray, one["agents"]), r, jnp.asarray(one["broken_at"]))
             for one, r in zip(loaded, rows, strict=True)
@@ -83,6 +92,10 @@ class Checkpoints:
 
     def _states(self) -> list[Path]:
         return sorted(self.folder.glob("state-*.safetensors"))
+
+    def _firsts(self) -> list[int]:
+        """The first row in each of the files of rows."""
+        return sorted(int(path.stem.split("-")[1]) for path in self.folder.glob("rows-*.safe*"))
 
     def _rows_path(self, first: int) -> Path:
         return self.folder / f"rows-{first:09d}.safetensors"

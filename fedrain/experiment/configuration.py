@@ -2,10 +2,14 @@
 
 import json
 import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from jaxtyping import Int
 
 from fedrain.agents import Algorithm, load_algorithm
 from fedrain.agents.presets import ALGORITHMS, make_algorithm, unknown
@@ -84,7 +88,10 @@ class Configuration:
                 raise InputError(f"{name} must be a whole number from {least}, not {value!r}")
         if self.make_environment().agents != self.agents:
             raise InputError(f"{self.env} has one agent, not {self.agents}")
-        self.make_sharing().check(self.agents, self.make_algorithm().depth + 1)
+        algorithm, sharing = self.make_algorithm(), self.make_sharing()
+        sharing.check(self.agents, algorithm.depth + 1)
+        if algorithm.proximal and (sharing.one_policy or not self.sync_every):
+            raise InputError("proximal pulls agents to their average: they must have one")
 
     def synchronises_after(self, episode: int) -> bool:
         """Whether the agents are averaged after this episode, counted from 0."""
@@ -101,7 +108,7 @@ def configure(
     sync_every: int = 5,
     algo: str = "ddpg",
     preset: str | Path = "fedrain",
-    seeds: int | tuple[int, ...] | list[int] = 1,
+    seeds: int | Sequence[int] | Int[np.ndarray, " seed"] = 1,
     episodes: int = 100,
     sharing: Sharing | str = "all",
     **environment: Any,
@@ -123,23 +130,26 @@ def configure(
     """
     if env not in SETTINGS:
         raise unknown("environment", env, list(SETTINGS))
+    if "model" in environment:
+        raise InputError(
+            "an experiment is stored, and a model of your own cannot be: use the host loop"
+        )
     if agents is None:
         agents = 6 if SETTINGS[env].multi_agent else 1
-    listed = tuple(range(seeds)) if is_whole(seeds) else tuple(seeds)  # type: ignore[arg-type]
     algorithm = load_algorithm(algo, preset)
     if environment.get("target") is not None:
         grid = Grid(environment.get("latitudes", 96))
         environment["target"] = target_profile(environment["target"], grid).tolist()
     configuration = Configuration(
         env=env,
-        agents=agents,
-        sync_every=sync_every if SETTINGS[env].multi_agent else 0,
+        agents=_plain(agents),
+        sync_every=_plain(sync_every) if SETTINGS[env].multi_agent else 0,
         algo=algo,
         preset=str(preset),
         hyperparameters={f.name: getattr(algorithm, f.name) for f in fields(algorithm) if f.init},
-        seeds=listed,
-        episodes=episodes,
-        environment=environment,
+        seeds=_listed(seeds),
+        episodes=_plain(episodes),
+        environment={name: _plain(value) for name, value in environment.items()},
         sharing=asdict(_sharing(sharing, algorithm.depth)),
     )
     configuration.check()
@@ -171,6 +181,27 @@ def _sharing(named: Sharing | str, depth: int) -> Sharing:
     if isinstance(named, Sharing):
         return named
     return Sharing(layers=tuple(range(depth))) if named == "personal" else Sharing(scheme=named)
+
+
+def _listed(seeds: object) -> tuple[int, ...]:
+    """So many seeds from 0 on, or those that are given."""
+    seeds = _plain(seeds)
+    if is_whole(seeds):
+        return tuple(range(seeds))  # type: ignore[call-overload]
+    if not isinstance(seeds, list):
+        raise InputError(f"seeds are a whole number, or a list of them, not {seeds!r}")
+    return tuple(seeds)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold, in place of NumPy's numbers and arrays, and of tuples."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [_plain(one) for one in value]
+    return value
 
 
 def _is_seed(value: object) -> bool:

@@ -56,7 +56,7 @@ class Forced(NamedTuple):
     """Skill under one scenario."""
 
     scenario: Scenario
-    policy: list[Skill]  # of every seed
+    policy: list[Skill]  # of every seed that has not broken
     static: Skill
     constant: Skill
 
@@ -79,8 +79,10 @@ def evaluate_forced(run: Run, kind: str = "local") -> dict[str, Forced]:
     algorithm = run.configuration.make_algorithm()
     if not isinstance(environment.model, EnergyBalanceModel):
         raise InputError("forcings are known for the energy balance model only")
-    seeds = jnp.asarray(run.configuration.seeds, jnp.uint32)
-    actors = jax.tree.map(jnp.asarray, run.actors(kind))
+    whole = run.whole_seeds(kind)
+    seeds = jnp.asarray(whole, jnp.uint32)
+    places = jnp.array([run.configuration.seeds.index(seed) for seed in whole])
+    actors = jax.tree.map(lambda leaf: jnp.asarray(leaf)[places], run.actors(kind))
     agents = len(environment.regions)
     fixed = {
         "static": jnp.broadcast_to(

@@ -70,7 +70,8 @@ class Separate:
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
         """Start an episode in each."""
-        return np.stack([env.reset(seed=seed + i)[0] for i, env in enumerate(self.environments)])
+        pairs = enumerate(self.environments)
+        return np.stack([env.reset(seed=_derive(seed, i))[0] for i, env in pairs])
 
     def step(self, actions: Float[np.ndarray, "agent action"]) -> Outcome:
         """One step of each; all end together."""
@@ -124,7 +125,11 @@ def train_on_host(
     capacity: int | None = None,
     sharing: Sharing | None = None,
 ) -> tuple[Training, Float[np.ndarray, "episode agent"]]:
-    """Train one seed; what is learnt, and the returns. ``capacity`` is the number of steps."""
+    """Train one seed; what is learnt, and the returns.
+
+    ``capacity`` is the number of steps of the whole run, over which schedules such as
+    ``final_noise`` fall: 200 for each episode unless it is given.
+    """
     number = jnp.asarray(seed, jnp.uint32)
     capacity = 200 * episodes if capacity is None else capacity
     regions = tuple(range(world.agents))
@@ -157,7 +162,8 @@ def host_episode(
     losses, first = Losses(*(jnp.zeros(world.agents) for _ in Losses._fields)), step
     before = jnp.zeros(world.agents)
     try:
-        seen = lens.observation(jnp.asarray(world.reset(seed), jnp.float32), regions)
+        begin = world.reset(_derive(seed, step))
+        seen = lens.observation(jnp.asarray(begin, jnp.float32), regions)
     except MissedStepError:
         returns, ended = np.full(world.agents, np.nan, np.float32), True
     while not ended:
@@ -179,6 +185,11 @@ def host_episode(
     losses = losses._replace(q=losses.q / max(step - first, 1))
     log = EpisodeLog(jnp.asarray(returns), losses, _distance(training.agents.actor))
     return training, log, step
+
+
+def _derive(*numbers: int) -> int:
+    """A seed for a world, its own for each seed of the run, episode and agent."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
 
 _draw = jax.jit(draw, static_argnums=(0, 1, 2))

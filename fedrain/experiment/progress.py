@@ -36,7 +36,9 @@ class Progress:
         self.last = now
         rate = self.steps / seconds
         left = (now - self.begin) / (done - self.first) * (self.episodes - done)
-        regions = " ".join(f"{value:,.0f}" for value in returns.mean(axis=0)[:6])
+        whole = returns[np.isfinite(returns).all(axis=1)]  # seeds that have not broken
+        mean = whole.mean(axis=0) if len(whole) else returns[0]
+        regions = " ".join(f"{value:,.0f}" for value in mean[:6])
         more = " …" if returns.shape[1] > 6 else ""
         line = (
             f"episode {done}/{self.episodes}  return {regions}{more}  "

@@ -1,6 +1,7 @@
 """The skill that the paper published, to set beside ours."""
 
 import csv
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -41,7 +42,12 @@ def published_cells() -> dict[tuple[str, str, str, str], Published]:
 
 
 def published_skill(configuration: Configuration) -> Published | None:
-    """What the paper has for this experiment, if it has it."""
+    """What the paper has for this experiment, if it has it: the climate is the paper's."""
+    theirs = replace(configuration, environment={}, sharing={})
+    if configuration.make_environment() != theirs.make_environment():
+        return None
+    if configuration.make_sharing() != theirs.make_sharing():
+        return None
     single = configuration.env == "ebm-v1"
     agents = "" if single else f"a{configuration.agents}"
     scheme = "" if single else configuration.scheme

@@ -72,8 +72,9 @@ def write_figures(run: Run) -> list[Path]:
 
 
 def spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the seeds and half the width of its 95 % spread."""
-    return values.mean(0), SPREAD * values.std(0) / np.sqrt(len(values))
+    """Mean over the seeds that have not broken, and half the width of its 95 % spread."""
+    whole = values[np.isfinite(values).all(axis=tuple(range(1, values.ndim)))]
+    return whole.mean(0), SPREAD * whole.std(0) / np.sqrt(len(whole))
 
 
 def _returns(run: Run, figure: Figure) -> None:

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from fedrain.agents import Lens
 from fedrain.agents.networks import Network
 from fedrain.climate import Skill
-from fedrain.errors import InputError
+from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration, from_dict
 from fedrain.experiment.evaluation import evaluation_noise, summary
 from fedrain.experiment.records import POLICIES
@@ -68,21 +68,27 @@ class Run:
 
     def summary(self, policy: str = "local") -> dict[str, Any]:
         """Skill over the seeds, for JSON; seeds that broke are left out and named."""
-        skills = self.skills(policy)
-        whole = [s for s in skills if np.isfinite(s.globe)]
-        if not whole:
-            raise InputError(f"{self.folder}: no seed has finite results")
-        broken = [
-            seed
-            for seed, skill in zip(self.configuration.seeds, skills, strict=True)
-            if not np.isfinite(skill.globe)
-        ]
-        return {"policy": policy, **summary(whole), "broken_seeds": broken}
+        skills = dict(zip(self.configuration.seeds, self.skills(policy), strict=True))
+        whole = self.whole_seeds(policy)
+        broken = [seed for seed in skills if seed not in whole]
+        found = summary([skills[seed] for seed in whole])
+        return {"policy": policy, **found, "broken_seeds": broken}
+
+    def whole_seeds(self, policy: str = "local") -> list[int]:
+        """The seeds that have not broken."""
+        pairs = zip(self.configuration.seeds, self.skills(policy), strict=True)
+        if not (whole := [seed for seed, skill in pairs if np.isfinite(skill.globe)]):
+            raise FailureError(f"{self.folder}: no seed has finite results")
+        return whole
 
     def policy(
         self, seed: int | None = None, agent: int = 0, kind: str = "local"
-    ) -> Callable[[Float[Array, " obs"]], Float[Array, " action"]]:
-        """One agent's policy, a plain function: observation in °C → parameters as an action."""
+    ) -> Callable[..., Float[Array, " action"]]:
+        """One agent's policy, a plain function: observation in °C → parameters as an action.
+
+        Where the policy draws its actions (``evaluate_by_sampling``) it takes the ``step`` of the
+        episode as well, for each of which it draws anew.
+        """
         seeds = self.configuration.seeds
         seed = seeds[0] if seed is None else seed
         if seed not in seeds or not 0 <= agent < self.configuration.agents:
@@ -92,11 +98,13 @@ class Run:
         lens = Lens(algorithm, spaces_of(environment))
         actor = jax.tree.map(lambda leaf: leaf[seeds.index(seed), agent], self.actors(kind))
         key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, (agent,))[0]
-        noise = evaluation_noise(key, 0, lens.spaces)
 
         @jax.jit
-        def policy(observation: Float[Array, " obs"]) -> Float[Array, " action"]:
+        def policy(
+            observation: Float[Array, " obs"], step: int | Int[Array, ""] = 0
+        ) -> Float[Array, " action"]:
             (seen,) = lens.observation(jnp.asarray(observation)[None], (agent,))
+            noise = evaluation_noise(key, step, lens.spaces)
             return lens.action(algorithm.act(actor, seen, noise, lens.spaces))
 
         return policy

@@ -225,7 +225,8 @@ def learn(
 def shorten(before: Agent, after: Agent, pace: Float[Array, ""]) -> Agent:
     """Steps of actor and critics cut to a share of their length, as a smaller rate would.
 
-    A step of Adam is proportional to its rate, so no algorithm need know of the schedule.
+    A step of Adam is proportional to its rate, so no algorithm need know of the schedule. Targets
+    have by then moved towards the whole step, and an entropy coefficient takes all of its own.
     """
 
     def cut(old: Network, new: Network) -> Network:

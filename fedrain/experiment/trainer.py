@@ -64,10 +64,14 @@ class Trainer:
         self.episode, self.trainings, self.history = episode, trainings, history
 
     @property
-    def rows_filled(self) -> int:
-        """Rows that are in each memory; one that all agents share gets one of each at a step."""
+    def rows_filled(self) -> tuple[int, int]:
+        """Rows in the memory of the seed with the fewest, and of the one with the most.
+
+        A memory that all agents share gets a row of each of them at a step.
+        """
         at_once = len(self.regions) if self.sharing.one_policy else 1
-        return self.episode * self.environment.episode_length * at_once
+        filled = self.episode * self.environment.episode_length * at_once
+        return filled, filled
 
     def save(self, checkpoints: Checkpoints, **more: np.ndarray) -> None:
         """Write a checkpoint, with more that is to be kept in the history."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from tensorboardX import SummaryWriter
 
 from fedrain.agents.options import without_off
@@ -17,7 +18,7 @@ from fedrain.experiment.run import Run
 from fedrain.experiment.storage import read_json, write_json
 from fedrain.experiment.trainer import Trainer, write_results
 from fedrain.federation import Sharing
-from fedrain.files import is_partial
+from fedrain.files import alone_in, is_trace
 
 CHECKPOINT_SECONDS = 20.0
 
@@ -27,14 +28,14 @@ Say = Callable[[str], None]
 class Session:
     """One experiment on its way from the first episode, or the last checkpoint, to the end."""
 
-    def __init__(self, configuration: Configuration, out: Path, resume: bool, say: Say) -> None:
+    def __init__(self, configuration: Configuration, out: Path, say: Say) -> None:
+        open_folder(configuration, out, resume=True)
         self.configuration = configuration
         self.out = out
         self.say = say
         self.checkpoints = Checkpoints(out / "checkpoint", identity(configuration))
-        open_folder(configuration, out, resume)
         self.trainer = Trainer(configuration, configuration.make_environment())
-        if resume and (found := self.checkpoints.load(self.trainer.trainings)) is not None:
+        if (found := self.checkpoints.load(self.trainer.trainings)) is not None:
             self.trainer.restore(*found)
         self.trainer.begin()
 
@@ -45,13 +46,15 @@ class Session:
         agent_steps = length * len(configuration.seeds) * configuration.agents
         progress = Progress(configuration.episodes, agent_steps, trainer.episode)
         saved = time.monotonic()
-        with SummaryWriter(str(self.out / "events"), purge_step=trainer.episode * length) as writer:
+        with SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
+            for episode in range(trainer.episode):  # a process that was killed may have lost some
+                self._log(writer, episode)
             while trainer.episode < configuration.episodes:
                 last = trainer.episode + 1 == configuration.episodes
                 # The last average makes the global policy; the local ones are those before it.
                 synchronise = configuration.synchronises_after(trainer.episode) and not last
                 seconds = trainer.play(synchronise)
-                self._log(writer, agent_steps / seconds)
+                self._log(writer, trainer.episode - 1)
                 for message in trainer.newly_broken():
                     self.say(message)
                 progress.show(trainer.episode, trainer.history["returns"][-1], seconds)
@@ -62,14 +65,19 @@ class Session:
         write_results(configuration, trainer.actors(), trainer.history, self.out)
         self.checkpoints.remove()
 
-    def _log(self, writer: SummaryWriter, rate: float) -> None:
-        history = self.trainer.history
-        step = self.trainer.episode * self.trainer.environment.episode_length
+    def _log(self, writer: SummaryWriter, episode: int) -> None:
+        history, length = self.trainer.history, self.trainer.environment.episode_length
+        step = (episode + 1) * length
         for i, seed in enumerate(self.configuration.seeds):
+            if not np.isfinite(history["returns"][episode, i]).all():
+                continue  # it has broken
             for name in ("returns", "critic_loss", "actor_loss", "q"):
-                for agent, value in enumerate(history[name][-1, i]):
+                for agent, value in enumerate(history[name][episode, i]):
                     writer.add_scalar(f"{name}/seed_{seed}/region_{agent}", float(value), step)
-            writer.add_scalar(f"distance/seed_{seed}", float(history["distance"][-1, i]), step)
+            distance = float(history["distance"][episode, i])
+            writer.add_scalar(f"distance/seed_{seed}", distance, step)
+        agent_steps = length * len(self.configuration.seeds) * self.configuration.agents
+        rate = agent_steps / float(history["seconds"][episode])
         writer.add_scalar("steps_per_second", rate, step)
 
     def _save(self) -> None:
@@ -83,8 +91,11 @@ def train(
     out = Path(out)
     if resume and Run.is_finished(out):
         open_folder(configuration, out, resume)
+        Checkpoints(out / "checkpoint", identity(configuration)).remove()  # if it was killed there
         return Run(out)
-    Session(configuration, out, resume, say).run()
+    open_folder(configuration, out, resume)
+    with alone_in(out):
+        Session(configuration, out, say).run()
     return Run(out)
 
 
@@ -110,7 +121,7 @@ def open_folder(configuration: Configuration, out: Path, resume: bool) -> None:
             raise InputError(f"{out}: holds another experiment, {held.name}: choose another --out")
         if not resume:
             raise InputError(f"{out}: holds this experiment already: --resume goes on with it")
-    elif out.exists() and (not out.is_dir() or any(not is_partial(p) for p in out.iterdir())):
+    elif out.exists() and (not out.is_dir() or any(not is_trace(p) for p in out.iterdir())):
         raise InputError(f"{out}: is not empty, and not the folder of a run: choose another --out")
     else:
         write_json(path, {**configuration.as_dict(), "versions": versions()})

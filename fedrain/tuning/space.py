@@ -99,6 +99,10 @@ def _dimension(name: str, value: Any) -> Range | Choice:
         if not extra and _is_number(low) and _is_number(high) and low < high:
             if value.get("log", False) and (low <= 0 or "step" in value):
                 raise InputError(f"{name}: a range by magnitude is above 0 and has no step")
+            step: Any = value.get("step", 1)
+            whole = isinstance(low, int) and isinstance(high, int)
+            if not _is_number(step) or step <= 0 or (whole and not isinstance(step, int)):
+                raise InputError(f"{name}: a step is above 0, and whole between whole numbers")
             return Range(**value)
     raise InputError(f"{name}: a range is {{ low = …, high = … }}, a choice [ …, … ]")
 

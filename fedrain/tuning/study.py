@@ -5,7 +5,7 @@ loses the trial that it was at; the others, and the next that is started, go on 
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,9 @@ class Tuning:
             for name, value in self.configuration.hyperparameters.items()
             if name not in self.space
         }
-        return f"{identity(replace(self.configuration, hyperparameters=kept))} {self.objective}"
+        space = json.dumps({name: asdict(self.space[name]) for name in sorted(self.space)})
+        parts = identity(replace(self.configuration, hyperparameters=kept)), self.objective, space
+        return " ".join(parts)
 
 
 class Study:
@@ -71,7 +73,9 @@ class Study:
         if held is None:
             self._study.set_user_attr("identity", tuning.identity)
         elif held != tuning.identity:
-            raise InputError(f"{path}: holds the study of another experiment: choose another")
+            raise InputError(
+                f"{path}: holds the study of another experiment or of another space: use another"
+            )
 
     def _open(self) -> "optuna.Study":
         from optuna.storages import JournalStorage

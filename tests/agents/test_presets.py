@@ -66,3 +66,10 @@ def test_bad_presets(tmp_path, change, message):
     path.write_text(preset_text("paper").replace(*change, 1), encoding="utf-8")
     with pytest.raises(InputError, match=message):
         load_algorithm("ddpg", path)
+
+
+def test_a_quantile_must_be_left(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(preset_text("paper").replace("drop = 0", "drop = 45", 1), encoding="utf-8")
+    with pytest.raises(InputError, match="drop must leave a quantile of 45"):
+        load_algorithm("tqc", path)

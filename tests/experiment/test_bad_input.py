@@ -2,20 +2,27 @@
 
 import errno
 import json
+import shutil
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from fedrain.cli import main
+from fedrain.climate import EnergyBalanceModel
 from fedrain.errors import InputError
 from fedrain.experiment import configure, storage, train
 from fedrain.experiment.checkpoint import Checkpoints
+from fedrain.experiment.configuration import from_dict
+from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import Session
+from fedrain.files import LOCK, alone_in
 from tests.experiment.small import SMALL, small_preset
 
 
 def tree(folder):
-    return {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    found = [p for p in folder.rglob("*") if p.is_file() and p.name != LOCK]
+    return {p.name: p.read_bytes() for p in found}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,7 @@ def test_a_folder_of_another_experiment(tmp_path):
 def interrupted(tmp_path):
     """A run with a checkpoint after two of three episodes."""
     configuration = configure(preset=small_preset(tmp_path), episodes=3, **SMALL)
-    session = Session(configuration, tmp_path / "run", resume=False, say=print)
+    session = Session(configuration, tmp_path / "run", say=print)
     for _ in range(2):
         session.trainer.play(False)
     session._save()
@@ -89,9 +96,90 @@ def test_checkpoint_cut_short(interrupted, pattern):
     assert tree(out) == before
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"model": EnergyBalanceModel(water_depth=2.0)}, "a model of your own cannot be"),
+        ({"seeds": range(0)}, "one or more different whole numbers"),
+        ({"seeds": [0, 0]}, "different whole numbers"),
+    ],
+)
+def test_experiments_that_cannot_be(arguments, message):
+    with pytest.raises(InputError, match=message):
+        configure(**arguments)
+
+
+def test_a_pull_to_an_average_needs_one(tmp_path):
+    preset = small_preset(tmp_path, "proximal = 0.1\n")
+    assert configure(preset=preset).make_algorithm().proximal == 0.1
+    for without in ({"sync_every": 0}, {"sharing": "shared"}, {"env": "ebm-v1"}):
+        with pytest.raises(InputError, match="proximal"):
+            configure(preset=preset, **without)
+
+
+def test_numbers_of_numpy_are_numbers():
+    ours = configure(seeds=np.arange(3), bounds={"A": np.array([180.0, 240.0])})
+    assert ours == configure(seeds=3, bounds={"A": [180.0, 240.0]})
+    assert from_dict(ours.as_dict()) == ours
+
+
+def test_two_at_once(interrupted):
+    """The one that comes second is told so, and changes nothing."""
+    configuration, out = interrupted
+    before = tree(out)
+    with alone_in(out), pytest.raises(InputError, match="another process is at work there"):
+        train(configuration, out, resume=True)
+    assert tree(out) == before
+    assert train(configuration, out, resume=True).returns.sizes["episode"] == 3
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    with (
+        pytest.raises(InputError, match=r"file/deeper/\.lock: cannot be written"),
+        alone_in(file / "deeper"),
+    ):
+        pass
+
+
+def test_killed_before_the_checkpoint_was_removed(interrupted):
+    configuration, out = interrupted
+    kept = shutil.copytree(out / "checkpoint", out.parent / "kept")
+    train(configuration, out, resume=True)
+    shutil.copytree(kept, out / "checkpoint")
+    train(configuration, out, resume=True)
+    assert not (out / "checkpoint").exists()
+
+
+def test_seeds_of_which_some_are_behind(tmp_path):
+    """Rows that a seed fills late are in the checkpoint all the same."""
+    configuration = configure(preset=small_preset(tmp_path), seeds=2, episodes=3, **SMALL)
+    trainer = Trainer(configuration, configuration.make_environment())
+    random = np.random.default_rng(0)
+    full = [random.normal(size=t.rows.shape).astype(np.float32) for t in trainer.trainings]
+    folder = tmp_path / "checkpoint"
+    checkpoints = Checkpoints(folder, "mine")
+    for episode, filled in enumerate([(7, 10), (17, 20), (17, 30), (30, 30)]):
+        trainings = [
+            training._replace(rows=jnp.asarray(rows).at[:, steps:].set(0))
+            for training, rows, steps in zip(trainer.trainings, full, filled, strict=True)
+        ]
+        checkpoints.save(episode, (min(filled), max(filled)), trainings, {})
+        checkpoints = Checkpoints(folder, "mine")
+        _, found, _ = checkpoints.load(
+            Trainer(configuration, configuration.make_environment()).trainings
+        )
+        for one, other in zip(found, trainings, strict=True):
+            np.testing.assert_array_equal(one.rows, other.rows)
+    (folder / "rows-000000007.safetensors").unlink()
+    with pytest.raises(InputError, match="rows-000000010"):
+        checkpoints.load(trainer.trainings)
+
+
 def test_checkpoint_of_another_configuration(interrupted):
     configuration, out = interrupted
-    session = Session(configuration, out, resume=True, say=print)
+    session = Session(configuration, out, say=print)
     other = Checkpoints(out / "checkpoint", "another")
     with pytest.raises(InputError, match="of another configuration"):
         other.load(session.trainer.trainings)
@@ -99,7 +187,7 @@ def test_checkpoint_of_another_configuration(interrupted):
 
 def test_no_space_left(interrupted, monkeypatch):
     configuration, out = interrupted
-    session = Session(configuration, out, resume=True, say=print)
+    session = Session(configuration, out, say=print)
     session.trainer.play(False)
     before = tree(out / "checkpoint")
 

@@ -21,7 +21,7 @@ configuration = configure(
     episode_length=10, preset=sys.argv[1], seeds=2,
 )
 for folder in sys.argv[2:]:
-    session = Session(configuration, Path(folder), resume=False, say=print)
+    session = Session(configuration, Path(folder), say=print)
     session.run()
     print(session.trainer.cores.shares)
 """

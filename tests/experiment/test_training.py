@@ -8,23 +8,25 @@ import subprocess
 import sys
 import time
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 import fedrain
 from fedrain.agents import Batch
 from fedrain.climate import BAND_NAMES
-from fedrain.envs import parallel_env
-from fedrain.errors import InputError
+from fedrain.errors import FailureError, InputError
 from fedrain.experiment import configure, load, train
+from fedrain.experiment.forcing import evaluate_forced
 from fedrain.experiment.fused import run_episode
-from fedrain.experiment.host import Separate, Shared, train_on_host
+from fedrain.experiment.progress import Progress
+from fedrain.experiment.report import spread
 from fedrain.experiment.stepping import Draws, draw, learn, spaces_of, start_training
 from fedrain.experiment.storage import read_arrays
+from fedrain.experiment.training import Session
 from fedrain.federation import Sharing, average
 from tests.experiment.small import SMALL, small_preset
 
@@ -152,47 +154,6 @@ def test_killed_again_and_again(tmp_path, preset):
     assert not list(broken.rglob("*.partial"))
 
 
-def world_of(env):
-    if env == "ebm-v1":
-        return Separate([gymnasium.make("fedrain/EnergyBalance-v1", **SMALL)])
-    if env == "ebm-v2":
-        name = "fedrain/EnergyBalance-v2"
-        return Separate([gymnasium.make(name, agents=3, region=i, **SMALL) for i in range(3)])
-    return Shared(parallel_env(agents=3, **SMALL))
-
-
-@pytest.mark.parametrize(
-    ("env", "algo"),
-    [
-        pytest.param("ebm-v1", "tqc", marks=pytest.mark.slow),
-        pytest.param("ebm-v2", "td3", marks=pytest.mark.slow),
-        ("ebm-v3", "ddpg"),
-    ],
-)
-def test_host_loop_gives_what_the_fused_loop_gives(tmp_path, preset, env, algo):
-    agents = None if env == "ebm-v1" else 3
-    configuration = configure(
-        env=env, agents=agents, algo=algo, preset=preset, episodes=5, sync_every=2, **SMALL
-    )
-    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
-    _, returns = train_on_host(
-        world_of(env),
-        configuration.make_algorithm(),
-        episodes=5,
-        sync_every=configuration.sync_every,
-        capacity=50,
-    )
-    np.testing.assert_allclose(returns, fused, rtol=1e-3)
-
-
-def test_host_loop_on_climlab(tmp_path, preset):
-    configuration = configure(env="ebm-v1", preset=preset, episodes=3, **SMALL)
-    fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
-    world = Separate([gymnasium.make("fedrain/EnergyBalance-v1", backend="climlab", **SMALL)])
-    _, returns = train_on_host(world, configuration.make_algorithm(), 3, capacity=30)
-    np.testing.assert_allclose(returns, fused, rtol=1e-3)
-
-
 def test_compiled_once(tmp_path, preset):
     run_episode.clear_cache()
     train(configure(preset=preset, episodes=6, sync_every=2, **SMALL), tmp_path / "a")
@@ -234,6 +195,68 @@ def test_policy_is_a_plain_function(tmp_path, preset):
         run.policy(agent=2)
 
 
+def test_sampled_policy_is_a_plain_function_of_the_step(tmp_path, preset):
+    """A new draw at each step, as in the stored episode."""
+    text = preset.read_text(encoding="utf-8")
+    preset.write_text(text + "evaluate_by_sampling = true\n", encoding="utf-8")
+    configuration = configure(env="ebm-v1", algo="tqc", preset=preset, episodes=3, **SMALL)
+    run = train(configuration, tmp_path / "run")
+    env, policy = configuration.make_environment(), run.policy()
+    state, observation = env.reset()
+    assert not np.allclose(policy(observation[0], 0), policy(observation[0], 1))
+    for step in range(10):
+        state, observation, _, _ = env.step(state, policy(observation[0], step)[None])
+    stored = run.results.surface_temperature.sel(policy="local", seed=0).values[-1]
+    np.testing.assert_allclose(env.profile(state), stored, atol=1e-4)
+
+
+def events_in(folder):
+    """Records of a length in eight bytes, its checksum in four, the event, and its checksum."""
+    (path,) = folder.iterdir()
+    content, at = path.read_bytes(), 0
+    while at < len(content):
+        size = int.from_bytes(content[at : at + 8], "little")
+        yield Event.FromString(content[at + 12 : at + 12 + size])
+        at += size + 16
+
+
+def test_every_episode_is_in_the_events(tmp_path, preset):
+    """Those before a checkpoint too, whatever a process that was killed has left of them."""
+    configuration = configure(preset=preset, episodes=4, **SMALL)
+    session = Session(configuration, tmp_path / "run", print)
+    session.trainer.play(False)
+    session.trainer.play(False)
+    session._save()
+    train(configuration, tmp_path / "run", resume=True)
+    events = list(events_in(tmp_path / "run" / "events"))
+    (begun,) = [e.step for e in events if e.session_log.status == SessionLog.START]
+    assert begun == 0  # what is older does not count
+    shown = [e.step for e in events for v in e.summary.value if v.tag == "returns/seed_0/region_5"]
+    assert shown == [10, 20, 30, 40]
+
+
+def test_a_broken_seed_is_left_out(tmp_path, preset, capsys):
+    """Of skill, pictures, progress and forced climates; the other is as it is alone."""
+    options = {"preset": preset, "agents": 2, "episodes": 3, **SMALL}
+    session = Session(configure(seeds=2, **options), tmp_path / "run", print)
+    broken = session.trainer.trainings[0]
+    actor = jax.tree.map(lambda leaf: leaf * jnp.nan, broken.agents.actor)
+    session.trainer.trainings[0] = broken._replace(agents=broken.agents._replace(actor=actor))
+    session.run()
+    run = load(tmp_path / "run")
+    assert run.summary()["broken_seeds"] == [0]
+    whole = train(configure(seeds=[1], **options), tmp_path / "1")
+    assert run.summary()["global_mean"] == pytest.approx(whole.summary()["global_mean"], rel=1e-5)
+    mean, half = spread(run.returns.returns.transpose("seed", ...).values)
+    np.testing.assert_array_equal(mean, whole.returns.returns.isel(seed=0))
+    assert (half == 0).all()
+    for forced in evaluate_forced(run).values():
+        assert len(forced.policy) == 1
+        json.dumps(forced.as_dict(), allow_nan=False)
+    Progress(3, 20).show(1, run.returns.returns.values[-1], 1.0)
+    assert "nan" not in capsys.readouterr().err
+
+
 def test_a_seed_that_breaks_stops_alone(tmp_path, preset):
     """A learning rate that overflows: named, and the rest goes on."""
     text = preset.read_text(encoding="utf-8").replace(
@@ -244,5 +267,5 @@ def test_a_seed_that_breaks_stops_alone(tmp_path, preset):
     configuration = configure(preset=preset, seeds=1, agents=2, episodes=5, **SMALL)
     run = train(configuration, tmp_path / "run", say=said.append)
     assert any("seed 0 stops: agent" in line and "at step" in line for line in said)
-    with pytest.raises(InputError, match="no seed has finite results"):
+    with pytest.raises(FailureError, match="no seed has finite results"):
         run.summary()

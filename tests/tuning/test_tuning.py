@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -104,6 +106,9 @@ def test_a_study_ends_in_a_preset(tmp_path, capsys):
     assert make_algorithm("ddpg", found["hyperparameters"]) == best
     assert main([*command, "--objective", "return"]) == 2
     assert "another experiment" in capsys.readouterr().err
+    space.write_text("[ddpg]\nwidth = [8, 16]\ntau = { low = 0.01, high = 0.1, log = true }\n")
+    assert main(command) == 2
+    assert "another space" in capsys.readouterr().err
     (tmp_path / "thesis.tex").write_text("years of work")
     command[command.index(str(tmp_path / "s"))] = str(tmp_path / "thesis.tex")
     assert main(command) == 2
@@ -133,10 +138,20 @@ def test_numbers_as_arguments_change_nothing(tmp_path):
 
 @pytest.mark.parametrize("algo", list(ALGORITHMS))
 def test_what_is_an_argument_is_no_branch(algo):
+    """An episode can be traced without knowing the numbers."""
     trainer = TrialTrainer(*_experiment(algo))
     assert trainer.numbers
     assert trainer.template.width == trainer.algorithm.width
     assert type(trainer.template) is type(trainer.algorithm)
+
+    def episode(training):
+        fixed = trainer.environment, trainer.algorithm, trainer.sharing
+        return trainer.compiled(
+            *fixed, training, trainer.seeds[0], jnp.asarray(0), jnp.asarray(False)
+        )
+
+    after, _ = jax.eval_shape(episode, trainer.trainings[0])
+    assert after.rows.shape == trainer.trainings[0].rows.shape
 
 
 def _experiment(algo):
@@ -175,6 +190,8 @@ def test_the_published_spaces():
         ("[ddpg]\ntau = { low = 1.0, high = 0.1 }", "a range is"),
         ("[ddpg]\ntau = { low = 0.0, high = 0.1, log = true }", "above 0"),
         ("[ddpg]\ntau = { low = 0.1, high = 2.0 }", "tau cannot be 2.0"),
+        ("[ddpg]\ntau = { low = 0.1, high = 0.2, step = -0.01 }", "a step is above 0"),
+        ("[ddpg]\nwidth = { low = 8, high = 16, step = 0.5 }", "whole between whole numbers"),
         ("[td3]\ntau = [0.1]", r"no table \[ddpg\]"),
         ("[ddpg", "not a TOML file"),
     ],

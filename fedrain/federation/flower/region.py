@@ -131,9 +131,9 @@ class CoupledTrainer(Trainer):
         super().save(checkpoints, steps=self.steps, **more)
 
     @property
-    def rows_filled(self) -> int:
-        """Steps that are in the memory of the seed that has missed the fewest."""
-        return int(self.steps.max())
+    def rows_filled(self) -> tuple[int, int]:
+        """Steps in the memory of the seed that has missed the most, and of the one with fewest."""
+        return int(self.steps.min()), int(self.steps.max())
 
     def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
         seed = self.configuration.seeds[index]
