@@ -4,6 +4,7 @@ import argparse
 import logging
 import os
 import threading
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,19 @@ ENGINES = {
 }
 
 
+class _Roles(argparse._SubParsersAction):  # type: ignore[type-arg]
+    """Refuses options before the role, which those of the role would replace."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        for action in parser._actions:
+            if getattr(namespace, action.dest, action.default) != action.default:
+                option, role = action.option_strings[0], values[0]
+                parser.error(f"{option} is given before {role}: options stand after it")
+        super().__call__(parser, namespace, values, option_string)
+
+
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("federate", help="the same experiments over Flower")
@@ -29,7 +43,9 @@ def add(commands: Any) -> None:
     engines = "; ".join(f"{name}: {what}" for name, what in ENGINES.items())
     parser.add_argument("--engine", default="local", help=engines)
     parser.set_defaults(command=_run)
-    roles = parser.add_subparsers(metavar="ROLE", help="what this host is, of several")
+    roles = parser.add_subparsers(
+        action=_Roles, metavar="ROLE", help="what this host is, of several"
+    )
 
     server = roles.add_parser("server", help="serve a federation to nodes on other hosts")
     _add_federation(server)
@@ -120,54 +136,50 @@ def _prepare(*, simulation: bool = False) -> None:
     logging.getLogger("flwr").setLevel(logging.ERROR)
 
 
-def _federation(options: argparse.Namespace, engine: str) -> "Federation":
-    from fedrain.federation.flower.server import Federation
+def _federate(
+    options: argparse.Namespace, engine: str, run: Callable[["Federation"], None]
+) -> None:
+    """Run a federation to its end, unless it has reached it before."""
+    from fedrain.experiment.run import Run
+    from fedrain.federation.flower.server import Federation, open_run
+    from fedrain.files import alone_in
 
-    configuration = chosen_configuration(options)
+    configuration, strategy = chosen_configuration(options), options.strategy
     out = Path("runs") / f"{configuration.name}-{engine}"
     out = out if options.out is None else Path(options.out)
     say(f"{configuration.name} over Flower ({engine}), into {out}")
-    return Federation(
-        configuration,
-        out,
-        options.resume,
-        say,
-        options.strategy,
-        options.round_seconds,
-        options.wait_seconds,
-    )
+    if options.resume and Run.is_finished(out):
+        open_run(configuration, out, options.resume, strategy)
+    else:
+        times = options.round_seconds, options.wait_seconds
+        federation = Federation(configuration, out, options.resume, say, strategy, *times)
+        with alone_in(out):
+            run(federation)
+    finish(out)
 
 
 def _run(options: argparse.Namespace) -> None:
     if options.engine not in ENGINES:
         raise InputError(f"there is no engine {options.engine!r}: use {', '.join(ENGINES)}")
     _prepare(simulation=options.engine == "simulation")
-    federation = _federation(options, options.engine)
+    run: Callable[[Federation], None]
     if options.engine == "local":
-        from fedrain.federation.flower.local import run_local
-
-        run_local(federation)
+        from fedrain.federation.flower.local import run_local as run
     elif options.engine == "simulation":
-        from fedrain.federation.flower.simulation import run_simulation
-
-        run_simulation(federation)
+        from fedrain.federation.flower.simulation import run_simulation as run
     else:
-        from fedrain.federation.flower.deployment import run_whole
-
-        run_whole(federation)
-    finish(federation.out)
+        from fedrain.federation.flower.deployment import run_whole as run
+    _federate(options, options.engine, run)
 
 
 def _server(options: argparse.Namespace) -> None:
     _prepare()
     from fedrain.federation.flower.deployment import read_credentials, run_server
-    from fedrain.files import alone_in
+    from fedrain.federation.flower.superlink import check_listener
 
-    credentials = read_credentials(options.credentials, options.insecure)
-    federation = _federation(options, "deployment")
-    with alone_in(federation.out / "federation"):
-        run_server(federation, _listen(options), credentials)
-    finish(federation.out)
+    credentials, address = read_credentials(options.credentials, options.insecure), _listen(options)
+    check_listener(address, credentials)
+    _federate(options, "deployment", lambda f: run_server(f, address, credentials))
 
 
 def _node(options: argparse.Namespace) -> None:
@@ -224,7 +236,9 @@ def _certificates(options: argparse.Namespace) -> None:
 
     if options.regions < 1:
         raise InputError(f"a federation has one region or more, not {options.regions}")
-    made = make_credentials(Path(options.folder), options.regions, options.host)
-    for folder in made:
-        say(f"made {folder}")
+    folder = Path(options.folder)
+    made = make_credentials(folder, options.regions, options.host)
+    for name in ("server", "climate", *(f"region-{region}" for region in range(options.regions))):
+        home = folder / name
+        say(f"made {home}" if home in made else f"{home} is there, and stays as it is")
     say(f"{options.folder}/authority.key signs them: keep it, and copy it to no other host")

@@ -1,6 +1,7 @@
 """Nodes that are slow, broken or hostile: ``python -m tests.federation.odd KIND …``."""
 
 import argparse
+import io
 import sys
 import time
 from pathlib import Path
@@ -28,6 +29,56 @@ def cut_short(reply, message):
     return replaced({n: Array(a.numpy()[..., :-1]) for n, a in arrays.items()}, reply, message)
 
 
+def raw(data):
+    """Bytes that are not what they say."""
+
+    def change(reply, message):
+        arrays = reply.content.array_records[ARRAYS]
+        changed = {n: Array(a.dtype, a.shape, a.stype, data) for n, a in arrays.items()}
+        return replaced(changed, reply, message)
+
+    return change
+
+
+def header(shape):
+    """The first bytes of an array of that shape, without the numbers."""
+    file = io.BytesIO()
+    form = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, form)
+    return file.getvalue()
+
+
+def zipped():
+    file = io.BytesIO()
+    np.savez(file, np.zeros(3))
+    return file.getvalue()
+
+
+def one_more(reply, message):
+    """An array that nobody asked for."""
+    arrays = {**reply.content.array_records[ARRAYS], "more": Array(np.zeros(3))}
+    return replaced(arrays, reply, message)
+
+
+def heavy(reply, message):
+    """A weight of its own making, and numbers that nobody asked for."""
+    reply.content.metric_records[METRICS]["num-examples"] = 1e12
+    reply.content.metric_records[METRICS]["more"] = 1.0
+    return reply
+
+
+def one_seed(reply, message):
+    """The last seed has broken."""
+
+    def broken(array):
+        values = array.numpy().copy()
+        values[-1] = np.nan
+        return Array(values)
+
+    arrays = reply.content.array_records[ARRAYS]
+    return replaced({n: broken(a) for n, a in arrays.items()}, reply, message)
+
+
 def replaced(arrays, reply, message):
     metrics = reply.content.metric_records[METRICS]
     content = RecordDict({ARRAYS: ArrayRecord(arrays), METRICS: metrics})
@@ -49,6 +100,13 @@ CHANGES = {
     "shapes": cut_short,
     "other": of_another_region,
     "empty": empty,
+    "nothing": raw(b""),
+    "no zip": raw(b"PK\x03\x04"),
+    "zip": raw(zipped()),
+    "vast": raw(header((2**60,))),
+    "more": one_more,
+    "heavy": heavy,
+    "one seed": one_seed,
 }
 
 

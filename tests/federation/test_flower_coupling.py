@@ -8,6 +8,7 @@ import pytest
 from fedrain.envs import make
 from fedrain.errors import InputError
 from fedrain.experiment.host import MissedStepError
+from fedrain.federation.flower import coupling
 from fedrain.federation.flower.climate import Episode, SharedClimate
 from fedrain.federation.flower.coupling import RemoteClimate, serve_climate
 from fedrain.federation.flower.credentials import Credentials, make_credentials
@@ -111,28 +112,29 @@ def test_peers_without_our_certificate_are_not_heard(tmp_path, served):
         climate.close()
 
 
-def test_a_climate_of_another_experiment_is_refused(keys, served):
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"agents": 3}, "agents"),
+        ({"target": np.linspace(-20.0, 20.0, 12)}, "target"),
+        ({"start_temperature": 10.0}, "start"),
+        ({"episode_length": 11}, "episode length"),
+    ],
+)
+def test_a_climate_of_another_experiment_is_refused(keys, served, options, what):
     address, _ = served
     climate = agent_of(keys, 0, address)
-    with pytest.raises(InputError, match="not that of this experiment"):
-        climate.check(make("ebm-v3", agents=3, **SMALL))
+    with pytest.raises(InputError, match=f"not that of this experiment: another .*{what}"):
+        climate.check(make("ebm-v3", **{"agents": 2, **SMALL, **options}))
     climate.close()
 
 
-def test_credentials(tmp_path):
-    """A folder for each host, no secret readable by others; what is there stays."""
-    make_credentials(tmp_path, 2, ["climate.example.org", "192.0.2.1"])
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    secrets = [path for path in before if path.suffix == ".key"]
-    assert len(secrets) == 7  # authority, server, climate, and two of each node
-    assert all(path.stat().st_mode & 0o077 == 0 for path in secrets)
-    assert sorted(Credentials(tmp_path / "server").public_keys()) == [0, 1]
-    assert [p.name for p in make_credentials(tmp_path, 3)] == ["region-2"]
-    assert all(path.read_bytes() == content for path, content in before.items())
-    with pytest.raises(InputError, match="is missing"):
-        _ = Credentials(tmp_path / "region-7").authority
-    (tmp_path / "server" / "nodes" / "region-5.pub").write_text("nothing of the kind")
-    with pytest.raises(InputError, match="not the public key"):
-        Credentials(tmp_path / "server").public_keys()
-    with pytest.raises(InputError, match="name or address"):
-        make_credentials(tmp_path / "other", 1, ["bücher"])
+def test_a_climate_model_of_ones_own_need_not_tell_its_target(keys, served, environment):
+    address, _ = served
+    climate = agent_of(keys, 0, address)
+    told = coupling.describe(environment)
+    for name in coupling.OPTIONAL:
+        told.ClearField(name)
+    climate._calls["Describe"] = lambda _: told
+    climate.check(environment)
+    climate.close()

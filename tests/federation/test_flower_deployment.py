@@ -13,7 +13,8 @@ import pytest
 from fedrain.cli import main
 from fedrain.experiment import load
 from fedrain.experiment.storage import read_arrays
-from tests.federation.hosts import ROOT, Hosts, assert_same, local, processes, small
+from fedrain.federation.flower.credentials import make_credentials
+from tests.federation.hosts import ROOT, Host, Hosts, assert_same, local, processes, small
 
 
 def test_two_nodes_and_a_climate(tmp_path):
@@ -50,6 +51,10 @@ def test_two_nodes_and_a_climate(tmp_path):
         (["climate", "--insecure", "--listen", "[::]:9001"], "127.0.0.1 only"),
         (["climate", "--insecure", "--listen", "127.0.0.1:1", "--late", "never"], "static"),
         (["certificates", "keys", "--regions", "0"], "one region or more"),
+        (["--agents", "2", "server", "--insecure"], "--agents is given before server"),
+        (["--resume", "server", "--insecure"], "--resume is given before server"),
+        (["--target", "era5.nc", "climate", "--insecure"], "--target is given before climate"),
+        (["server", "--insecure", "--listen", "[::1]:9000"], "listens on 0.0.0.0"),
     ],
 )
 def test_bad_input(tmp_path, monkeypatch, capsys, command, reason):
@@ -57,6 +62,50 @@ def test_bad_input(tmp_path, monkeypatch, capsys, command, reason):
     assert main(["federate", *command]) == 2
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert reason in said
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            ["--listen", "10.0.0.1:9000"],
+            "listens on 0.0.0.0, 127.0.0.1, localhost, not on 10.0.0.1",
+        ),
+        (["--credentials", "keys/climate"], "nodes/region-0.pub: is not the public key"),
+    ],
+)
+def test_a_server_looks_before_it_makes_a_folder(tmp_path, monkeypatch, capsys, options, reason):
+    """So that the command can be corrected, and given again."""
+    monkeypatch.chdir(tmp_path)
+    make_credentials(tmp_path / "keys", 1)
+    (tmp_path / "keys" / "climate" / "nodes").mkdir()
+    (tmp_path / "keys" / "climate" / "nodes" / "region-0.pub").write_text("")
+    command = ["federate", "server", "--out", "run", "--credentials", "keys/server", *options]
+    assert main(command) == 2
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_rehearsal_that_is_interrupted(tmp_path):
+    """Its nodes go on with their memory, and it ends as one that was not."""
+    configuration = small(tmp_path, env="ebm-v3", episodes=12)
+    experiment, out = tmp_path / "experiment.json", tmp_path / "run"
+    experiment.write_text(json.dumps(configuration.as_dict()), encoding="utf-8")
+    command = ["-m", "fedrain", "federate", "--engine", "deployment", "--out", str(out)]
+    command += ["--experiment", str(experiment)]
+    first = Host(tmp_path, "first", command)
+    first.wait_for("episode 6/12")
+    first.process.send_signal(signal.SIGINT)
+    assert first.process.wait(60) == 1
+    assert len(list((out / "federation" / "nodes").glob("*/run-*/checkpoint"))) == 2
+    again = Host(tmp_path, "again", [*command, "--resume"])
+    again.finish()
+    assert "going on after round" in again.said()
+    assert "its memory is empty" not in again.said()
+    assert not (out / "federation" / "nodes").exists()
+    assert_same(load(out), local(configuration, tmp_path))
 
 
 @pytest.mark.slow

@@ -69,12 +69,10 @@ def make_client_app(find_host: FindHost) -> ClientApp:
             payload = from_arrays(sent, host.payload(region), "the server")
         first, episodes = (int(str(config[key])) for key in ("first-episode", "episodes"))
         host.train(region, payload, first, episodes)
-        weights = configuration.make_sharing().weights
-        weight = 1.0 if weights is None else weights[region]
         content = RecordDict(
             {
                 ARRAYS: to_arrays(host.payload(region)),
-                METRICS: reply_metrics(region, weight, host.history(region), episodes),
+                METRICS: reply_metrics(region, host.history(region), episodes),
             }
         )
         return Message(content=content, reply_to=message)

@@ -83,7 +83,7 @@ class SharedClimate:
         self.late: list[Late] = []
         self._run = ""
         self._gone: set[int] = set()  # not heard of in the whole of the latest episode
-        self._last = dict.fromkeys(environment.regions, environment.static_action)
+        self._last = self._static()
         self._condition = threading.Condition()
         self._plays: dict[int, _Play] = {}  # by seed
         self._advance = jax.jit(environment.step)
@@ -100,6 +100,7 @@ class SharedClimate:
         with self._condition:
             if episode.run != self._run:  # a federation that starts anew
                 self._run, self._plays, self._gone = episode.run, {}, set()
+                self._last = self._static()
             self._gone.discard(region)
             while (play := self._plays.get(episode.seed)) and self._is_before(play, episode):
                 time = play.time
@@ -132,6 +133,9 @@ class SharedClimate:
             observation, reward = play.results[time]
             ended = time + 1 >= self.environment.episode_length
             return Answer(observation[region], float(reward[region]), ended, reward)
+
+    def _static(self) -> dict[int, Float[np.ndarray, " action"]]:
+        return dict.fromkeys(self.environment.regions, self.environment.static_action)
 
     def _check(self, region: int) -> None:
         if region not in self.environment.regions:
@@ -213,7 +217,8 @@ class SharedClimate:
     def _load(self, path: Path) -> None:
         arrays, note = read_arrays(path)
         start, _ = self.environment.reset()
-        if arrays["temperature"].shape != start.temperature.shape:
+        last = (self.environment.agents, self.environment.action_size)
+        if arrays["temperature"].shape != start.temperature.shape or arrays["last"].shape != last:
             raise InputError(f"{path}: is the journal of another climate: choose another folder")
         episode = Episode(*note["episode"])
         state = State(arrays["temperature"], np.asarray(note["time"], np.int32))  # type: ignore[arg-type]

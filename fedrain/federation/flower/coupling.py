@@ -37,6 +37,8 @@ ALIVE = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
 )
+#: What a climate model of somebody's own need not tell.
+OPTIONAL = ("target", "start")
 #: Requests that wait for each other: as many threads as there may be agents and seeds.
 THREADS = 256
 RETRY_SECONDS = 0.5
@@ -136,8 +138,19 @@ class RemoteClimate:
 
     def check(self, environment: Environment) -> None:
         """Refuse a climate that is not that of the experiment."""
-        if self._ask("Describe", messages.DescribeRequest()) != describe(environment):
-            raise InputError(f"the climate at {self.address} is not that of this experiment")
+        told, own = self._ask("Describe", messages.DescribeRequest()), describe(environment)
+        known = {field.name for field, _ in told.ListFields()}
+        other = [
+            field.name.replace("_", " ")
+            for field, value in own.ListFields()
+            if (field.name in known or field.name not in OPTIONAL)
+            and getattr(told, field.name) != value
+        ]
+        if other:
+            what = f"another {', '.join(other)}"
+            raise InputError(
+                f"the climate at {self.address} is not that of this experiment: {what}"
+            )
 
     def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
         """The start of an episode."""
@@ -193,6 +206,8 @@ def describe(environment: Environment) -> Any:
         low=low,
         high=high,
         episode_length=environment.episode_length,
+        target=np.round(environment.target, 3),  # °C: the same file gives the same on all hosts
+        start=environment.start_temperature,
     )
 
 

@@ -8,7 +8,8 @@ folder for each host: what is in it is all that the host needs, and nobody else'
 import datetime
 import ipaddress
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,22 +79,31 @@ class Credentials:
 
 
 def make_credentials(folder: Path, regions: int, hosts: Sequence[str] = ()) -> list[Path]:
-    """Folders for the server, the climate and the nodes; what is there already stays."""
+    """Folders for the server, the climate and the nodes; what is there already stays.
+
+    Those that were made are told.
+    """
     authority = _Authority(folder)
-    made = []
-    for name in ("server", "climate"):
-        if not (folder / name).exists():
-            _write_host(folder / name, authority, name, hosts)
-            made.append(folder / name)
-    for region in range(regions):
-        home, public = folder / f"region-{region}", folder / "server" / NODES
-        if not home.exists():
-            key = _write_host(home, authority, f"region-{region}", ())
-            openssh = serialization.PrivateFormat.OpenSSH
-            write_bytes(home / NODE_KEY, _private(key, openssh), secret=True)
-            known = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
-            write_bytes(public / f"region-{region}.pub", key.public_key().public_bytes(*known))
-            made.append(home)
+    servers = [folder / "server", folder / "climate"]
+    for home in servers:
+        if home.exists():
+            _refuse_other_names(home, hosts)
+    nodes = [folder / f"region-{region}" for region in range(regions)]
+    made = [home for home in (*servers, *nodes) if not home.exists()]
+    for home in servers:
+        if home in made:
+            with _whole_folder(home) as partial:
+                _write_host(partial, authority, home.name, hosts)
+    for home in nodes:
+        public = folder / "server" / NODES / f"{home.name}.pub"
+        if home in made:
+            with _whole_folder(home) as partial:
+                key = _write_host(partial, authority, home.name, ())
+                openssh = serialization.PrivateFormat.OpenSSH
+                write_bytes(partial / NODE_KEY, _private(key, openssh), secret=True)
+                write_bytes(public, _public(key))
+        elif not public.exists():
+            write_bytes(public, _public(_read_node_key(home)))
     return made
 
 
@@ -103,10 +113,8 @@ class _Authority:
     def __init__(self, folder: Path) -> None:
         certificate, key = folder / AUTHORITY, folder / "authority.key"
         if certificate.exists() and key.exists():
-            self.certificate = x509.load_pem_x509_certificate(certificate.read_bytes())
-            loaded = serialization.load_pem_private_key(key.read_bytes(), None)
-            assert isinstance(loaded, ec.EllipticCurvePrivateKey)
-            self.key = loaded
+            self.certificate = _read_certificate(certificate)
+            self.key = _read_key(key, serialization.load_pem_private_key)
             return
         self.key = ec.generate_private_key(ec.SECP384R1())
         name = _name("FedRAIN federation")
@@ -131,19 +139,57 @@ class _Authority:
         return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
+@contextmanager
+def _whole_folder(home: Path) -> Iterator[Path]:
+    """A folder to write into, which is put in its place at the end."""
+    partial = home.with_name(f".{home.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    yield partial
+    partial.replace(home)
+
+
 def _write_host(
     home: Path, authority: _Authority, name: str, hosts: Sequence[str]
 ) -> ec.EllipticCurvePrivateKey:
-    """The folder of a host, which appears whole."""
-    partial = home.with_name(f".{home.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    """What every host has."""
     key = ec.generate_private_key(ec.SECP384R1())
     names = list(dict.fromkeys([*hosts, *LOOPBACK]))
-    write_bytes(partial / TLS_KEY, _private(key), secret=True)
-    write_bytes(partial / CERTIFICATE, authority.sign(name, names, key))
-    write_bytes(partial / AUTHORITY, authority.pem)
-    partial.replace(home)
+    write_bytes(home / TLS_KEY, _private(key), secret=True)
+    write_bytes(home / CERTIFICATE, authority.sign(name, names, key))
+    write_bytes(home / AUTHORITY, authority.pem)
     return key
+
+
+def _refuse_other_names(home: Path, hosts: Sequence[str]) -> None:
+    """A certificate that is there is not signed again."""
+    certificate = _read_certificate(Credentials(home).certificate)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    if lacking := [host for host in hosts if _general(host) not in set(names)]:
+        why = f"{home}: its certificate is not for {', '.join(lacking)}"
+        raise InputError(f"{why}: remove the folder, and it is made anew")
+
+
+def _read_node_key(home: Path) -> ec.EllipticCurvePrivateKey:
+    if not (home / NODE_KEY).exists():
+        raise InputError(f"{home}: has no {NODE_KEY}: remove the folder, and it is made anew")
+    return _read_key(home / NODE_KEY, serialization.load_ssh_private_key)
+
+
+def _read_key(path: Path, load: Callable[[bytes, None], Any]) -> ec.EllipticCurvePrivateKey:
+    try:
+        key = load(path.read_bytes(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise InputError(f"{path}: is not a private key, or has a password") from None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise InputError(f"{path}: is not a key on an elliptic curve")
+    return key
+
+
+def _read_certificate(path: Path) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificate(path.read_bytes())
+    except ValueError:
+        raise InputError(f"{path}: is not a certificate") from None
 
 
 def _name(common: str) -> x509.Name:
@@ -179,3 +225,8 @@ def _private(
     form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8,
 ) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+
+
+def _public(key: ec.EllipticCurvePrivateKey) -> bytes:
+    known = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    return key.public_key().public_bytes(*known)

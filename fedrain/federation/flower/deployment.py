@@ -1,6 +1,7 @@
 """A federation over hosts: the server, and a whole one on this machine for trying it out."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,10 +40,12 @@ def run_server(federation: Federation, address: str, credentials: Credentials | 
 def run_whole(federation: Federation) -> None:
     """Start a federation with a process for every node, over TLS on this machine, and end it all.
 
-    It is what hosts of their own would run, so it is slower than one process.
+    It is what hosts of their own would run, so it is slower than one process. What the nodes keep
+    stays with the run until it has finished; a climate begins each round anew.
     """
     configuration = federation.configuration
     shared = configuration.make_environment().shared_climate
+    nodes = federation.out / "federation" / "nodes"
     with tempfile.TemporaryDirectory(prefix="fedrain-") as name, ExitStack() as stack:
         folder = Path(name)
         keys = folder / "keys"
@@ -64,9 +67,10 @@ def run_whole(federation: Federation) -> None:
         for region in range(configuration.agents):
             arguments = ["node", "--region", str(region), "--server", server, *more]
             arguments += ["--credentials", str(keys / f"region-{region}")]
-            arguments += ["--folder", str(folder / f"node-{region}")]
+            arguments += ["--folder", str(nodes / str(region))]
             stack.enter_context(_command(arguments))
         run_server(federation, server, Credentials(keys / "server"))
+    shutil.rmtree(nodes)
 
 
 @contextmanager

@@ -16,8 +16,8 @@ import numpy as np
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.trainer import Trainer
-from fedrain.experiment.training import CHECKPOINT_SECONDS, identity
-from fedrain.federation.flower.payload import Payload, adopt, take_payload
+from fedrain.experiment.training import CHECKPOINT_SECONDS, Say, identity
+from fedrain.federation.flower.payload import Payload, adopt_all, take_payload
 from fedrain.federation.flower.server import Kept
 
 SERVER = "server/"  # before the names of what the server keeps
@@ -29,10 +29,10 @@ class Fleet:
     It keeps what the server has to keep along with its own, as one: neither is ever ahead.
     """
 
-    def __init__(self, configuration: Configuration, out: Path) -> None:
-        self.configuration = configuration
+    def __init__(self, configuration: Configuration, out: Path, say: Say) -> None:
+        self.configuration, self.say = configuration, say
         self.trainer = Trainer(configuration, configuration.make_environment())
-        self._checkpoints = Checkpoints(out / "checkpoint", identity(configuration))
+        self._checkpoints = Checkpoints(out / "checkpoint", f"{identity(configuration)}-local")
         self._saved = time.monotonic()
         self._server: Kept | None = None
         if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
@@ -56,14 +56,12 @@ class Fleet:
     def _play(self) -> None:
         sent = [self._received[region] for region in range(self.configuration.agents)]
         payloads = [payload for payload in sent if payload is not None]
-        trainer = self.trainer
         if payloads:
-            trainer.trainings = [
-                adopt(training, seed, payloads, trainer.sharing)
-                for seed, training in enumerate(trainer.trainings)
-            ]
+            adopt_all(self.trainer, payloads)
         for _ in range(self._episodes):
-            trainer.play(synchronise=False)
+            self.trainer.play(synchronise=False)
+            for message in self.trainer.newly_broken():
+                self.say(message)
 
     def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
         """Keep everything, if it is time to."""

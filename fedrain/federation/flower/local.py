@@ -73,7 +73,7 @@ class LocalGrid(Grid):
 def run_local(federation: Federation, wrap: Callable[[ClientApp], Client] | None = None) -> None:
     """Play a whole federation. ``wrap`` puts something between the grid and the client app."""
     configuration = federation.configuration
-    fleet = Fleet(configuration, federation.out)
+    fleet = Fleet(configuration, federation.out, federation.say)
     federation.store = fleet
     app = make_client_app(lambda *_: fleet)
     serve(federation, LocalGrid(app if wrap is None else wrap(app), configuration.agents))

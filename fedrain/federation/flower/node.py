@@ -1,5 +1,6 @@
 """A node's side of a deployment: the agent of one region, resident, behind a SuperNode."""
 
+import os
 import shutil
 import ssl
 import time
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+from flwr.app import Context, Message
 
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration
@@ -27,6 +29,7 @@ from fedrain.federation.flower.programs import (
 from fedrain.federation.flower.region import RegionHost, keep_compiled
 
 RESTART_SECONDS = 3.0
+RUNS_KEPT = 3  # of which the node may be asked again: those that it took part in last
 
 
 class Resident:
@@ -42,9 +45,24 @@ class Resident:
     ) -> None:
         self.region, self.folder, self.climate = region, folder, climate
         self.credentials, self.say = credentials, say
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
         keep_compiled(folder)
         self._held: tuple[str, RegionHost] | None = None
+        self._app = make_client_app(self.find)
+
+    def answer(self, message: Message, context: Context) -> Message:
+        """What the client app makes of a message.
+
+        After an error the agent is read from disk again: what it was learning then is half done.
+        """
+        try:
+            return self._app(message, context)
+        except Exception:
+            self._held = None
+            raise
 
     def find(self, configuration: Configuration, run: str) -> RegionHost:
         """The agent of an experiment; it is made, or found on disk, when it is first asked for."""
@@ -62,11 +80,12 @@ class Resident:
         if self.climate is not None:
             climate = RemoteClimate(self.climate, self.credentials, self.say)
             climate.check(configuration.make_environment())
-        for other in self.folder.glob("run-*"):
-            if other.name != f"run-{name}":
-                shutil.rmtree(other, ignore_errors=True)
         folder = self.folder / f"run-{name}"
-        return RegionHost(configuration, self.region, folder, climate, run)
+        folder.mkdir(exist_ok=True)
+        os.utime(folder)
+        for old in sorted(self.folder.glob("run-*"), key=lambda f: f.stat().st_mtime)[:-RUNS_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+        return RegionHost(configuration, self.region, folder, climate, run, self.say)
 
 
 def run_node(
@@ -87,8 +106,7 @@ def run_node(
     else:
         security = ["--root-certificates", str(credentials.authority)]
         security += ["--auth-supernode-private-key", str(credentials.node_key)]
-    app: Client = make_client_app(resident.find)
-    app = app if wrap is None else wrap(app)
+    app: Client = resident.answer if wrap is None else wrap(resident.answer)
     secret = make_secret(folder / "supernode.secret")
     said = ""
     while True:
@@ -112,7 +130,10 @@ def _obstacle(server: str, credentials: Credentials | None) -> str | None:
     """Why the server cannot be spoken to, if so."""
     verify: ssl.SSLContext | bool = True
     if credentials is not None:
-        verify = ssl.create_default_context(cafile=credentials.authority)
+        try:
+            verify = ssl.create_default_context(cafile=credentials.authority)
+        except ssl.SSLError:
+            raise InputError(f"{credentials.authority}: is not a certificate") from None
     try:
         httpx.get(f"http{'' if credentials is None else 's'}://{server}/", verify=verify)
     except httpx.TransportError as error:

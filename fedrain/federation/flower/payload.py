@@ -11,6 +11,7 @@ import numpy as np
 from fedrain.agents import Agent
 from fedrain.agents.networks import Network
 from fedrain.experiment.stepping import Training
+from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing, mean_network
 
 #: By name, ``actor`` and perhaps ``critic``; leaves have the leading axis seed.
@@ -45,6 +46,14 @@ def adopt(training: Training, seed: int, payloads: Sequence[Payload], sharing: S
     if agents.anchor is not None:
         networks["anchor"] = jax.tree.map(jnp.copy, networks["actor"])  # both are given away
     return training._replace(agents=agents._replace(**networks))
+
+
+def adopt_all(trainer: Trainer, payloads: Sequence[Payload]) -> None:
+    """Let every seed that has not broken go on from what was sent to each of its agents."""
+    trainer.trainings = [
+        training if seed in trainer.broken else adopt(training, seed, payloads, trainer.sharing)
+        for seed, training in enumerate(trainer.trainings)
+    ]
 
 
 def mean_payload(payloads: Sequence[Payload], weights: Sequence[float]) -> Payload:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 
+from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration, from_dict
 from fedrain.experiment.storage import flatten, unflatten
 from fedrain.federation.flower.payload import Payload
@@ -22,6 +23,8 @@ def to_arrays(payload: Payload) -> ArrayRecord:
 
 def from_arrays(record: ArrayRecord, like: Payload, sender: str) -> Payload:
     """The same again; what does not fit is refused."""
+    if set(record) - set(flatten(like)):
+        raise InputError(f"{sender}: has more than the networks that are shared")
     return unflatten(like, {name: array.numpy() for name, array in record.items()}, sender)
 
 
@@ -45,11 +48,9 @@ def read_configuration(config: ConfigRecord) -> Configuration:
     return from_dict(json.loads(str(config["configuration"])))
 
 
-def reply_metrics(
-    region: int, weight: float, history: dict[str, np.ndarray], episodes: int
-) -> MetricRecord:
+def reply_metrics(region: int, history: dict[str, np.ndarray], episodes: int) -> MetricRecord:
     """What a region tells beside its weights: the last episodes, one number after the other."""
-    numbers: dict[str, Any] = {"region": region, WEIGHT: weight}
+    numbers: dict[str, Any] = {"region": region}
     for name in LOGGED:
         numbers[name] = np.asarray(history[name][-episodes:], float).ravel().tolist()
     return MetricRecord(numbers)

@@ -14,12 +14,12 @@ from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.fused import EpisodeLog
-from fedrain.experiment.host import Outcome, host_episode
+from fedrain.experiment.host import MissedStepError, Outcome, host_episode
 from fedrain.experiment.stepping import Training, spaces_of
 from fedrain.experiment.trainer import History, Trainer
-from fedrain.experiment.training import identity
+from fedrain.experiment.training import Say, identity
 from fedrain.federation.flower.climate import Answer, Episode
-from fedrain.federation.flower.payload import Payload, adopt, take_payload
+from fedrain.federation.flower.payload import Payload, adopt_all, take_payload
 
 
 @runtime_checkable
@@ -51,11 +51,12 @@ class RegionHost:
         folder: Path,
         climate: Climate | None = None,
         run: str = "",
+        say: Say = print,
     ) -> None:
         environment = configuration.make_environment()
         if region not in environment.regions:
             raise InputError(f"there is no region {region}: they are 0 to {environment.agents - 1}")
-        self.configuration, self.region = configuration, region
+        self.configuration, self.region, self.say = configuration, region, say
         if environment.shared_climate:
             if climate is None:
                 raise InputError("the agents of this environment share a climate: say where it is")
@@ -77,15 +78,16 @@ class RegionHost:
         trainer = self.trainer
         if first in self.rounds_played:
             return  # played before; the server lost the reply
+        if first and not self.rounds_played:
+            self.say(f"region {region} joins at episode {first}: its memory is empty")
         if payload is not None:
-            trainer.trainings = [
-                adopt(training, seed, [payload], trainer.sharing)
-                for seed, training in enumerate(trainer.trainings)
-            ]
+            adopt_all(trainer, [payload])
         for episode in range(first, first + episodes):
             if isinstance(trainer, CoupledTrainer):
                 trainer.number = episode
             trainer.play(synchronise=False)
+            for message in trainer.newly_broken():
+                self.say(message)
         self.rounds_played.append(first)
         trainer.save(self._checkpoints, rounds=np.array(self.rounds_played))
 
@@ -166,7 +168,9 @@ class CoupledWorld:
         return self.climate.begin(self.region, self.episode)[None]
 
     def step(self, actions: Float[np.ndarray, "agent action"]) -> Outcome:
-        """One step along with all others."""
+        """One step along with all others, unless the agent has broken: they go on without it."""
+        if not np.isfinite(actions).all():
+            raise MissedStepError(f"region {self.region} has a number that is not finite")
         answer = self.climate.step(self.region, self.episode, self.time, actions[0])
         self.time += 1
         number = len(self.spaces.latitudes)

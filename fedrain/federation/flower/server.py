@@ -15,8 +15,16 @@ from flwr.serverapp import Grid, ServerApp
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.progress import Progress
+from fedrain.experiment.run import Run
 from fedrain.experiment.stepping import spaces_of, start_training
-from fedrain.experiment.storage import flatten, read_arrays, unflatten, write_arrays
+from fedrain.experiment.storage import (
+    flatten,
+    read_arrays,
+    read_json,
+    unflatten,
+    write_arrays,
+    write_json,
+)
 from fedrain.experiment.trainer import History, write_results
 from fedrain.experiment.training import Say, identity, open_folder
 from fedrain.federation import actor_distance
@@ -107,12 +115,13 @@ class Federation:
         self.run_name = secrets.token_hex(8)
         self.rounds = plan_rounds(configuration)
         self.strategy = make_strategy(strategy, configuration)
-        open_folder(configuration, out, resume)
+        open_run(configuration, out, resume, strategy)
         self.like = first_payload(configuration)
         self.arrays = to_arrays(self.like)
         self.local: dict[int, Payload] = dict.fromkeys(range(configuration.agents), self.like)
         self.history: History = _empty_history(configuration)
         self.finished = 0  # rounds
+        self.averaged = True  # whether the arrays have what was learnt in the last round
         self.failure: Exception | None = None
         self.store: Store = RoundFile(out / "federation" / "round.safetensors")
 
@@ -132,6 +141,7 @@ class Federation:
             self.roster.gather, wait_seconds=self.wait_seconds, wanted=1, least=1
         )
         strategy.plan, strategy.done = self._plan, self._done
+        strategy.rounds_before = self.finished
         self._begin = time.perf_counter()
         left = len(self.rounds) - self.finished
         strategy.start(grid, self.arrays, num_rounds=left, timeout=self.round_seconds)
@@ -144,7 +154,9 @@ class Federation:
         return self.rounds[self.finished].first if self.finished < len(self.rounds) else 0
 
     def _plan(self, _: int) -> ConfigRecord:
-        return round_config(self.configuration, self.run_name, *self.rounds[self.finished])
+        first, episodes, adopt = self.rounds[self.finished]
+        adopt = adopt and self.averaged
+        return round_config(self.configuration, self.run_name, first, episodes, adopt)
 
     def _done(
         self,
@@ -163,6 +175,8 @@ class Federation:
         self.history["distance"][episodes.stop - 1] = self._distance()
         if arrays is not None:
             self.arrays = arrays
+        if learnt:
+            self.averaged = arrays is not None
         self.finished += 1
         self._save()
         seconds = (time.perf_counter() - self._begin) / now.episodes
@@ -179,10 +193,12 @@ class Federation:
         arrays |= {f"history/{n}": a for n, a in self.history.items()}
         for region, payload in self.local.items():
             arrays |= {f"local/{region}/{n}": a for n, a in flatten(payload).items()}
+        arrays |= {f"strategy/{n}": a for n, a in self.strategy.moments().items()}
         note = {
             "identity": identity(self.configuration),
             "run": self.run_name,
             "finished": self.finished,
+            "averaged": self.averaged,
         }
         self.store.save(arrays, note)
 
@@ -200,8 +216,23 @@ class Federation:
         self.arrays = to_arrays(unflatten(self.like, under("global/"), where))
         self.local = {r: unflatten(self.like, under(f"local/{r}/"), where) for r in self.local}
         self.history = under("history/")
+        self.strategy.restore(under("strategy/"))
+        self.averaged = note.get("averaged", True)
         self.finished, self.run_name = note["finished"], note["run"]
         self.say(f"going on after round {self.finished} of {len(self.rounds)}")
+
+
+def open_run(configuration: Configuration, out: Path, resume: bool, strategy: str) -> None:
+    """Make the folder of a federation, or make sure that it is this one's."""
+    open_folder(configuration, out, resume)
+    path = out / "federation.json"
+    if path.exists():
+        if (held := read_json(path).get("strategy")) != strategy:
+            raise InputError(f"{out}: was begun with --strategy {held}, not {strategy}")
+    elif (out / "checkpoint").exists():
+        raise InputError(f"{out}: fedrain train was at work there: choose another --out")
+    elif not Run.is_finished(out):
+        write_json(path, {"strategy": strategy})
 
 
 def make_server_app(federation: Federation) -> ServerApp:

@@ -80,7 +80,7 @@ class FromDisk:
         if region not in self._hosts:
             folder = self.folder / self.run / str(region)
             self._hosts[region] = RegionHost(
-                self.configuration, region, folder, self.climate, self.run
+                self.configuration, region, folder, self.climate, self.run, lambda _: None
             )
         return self._hosts[region]
 

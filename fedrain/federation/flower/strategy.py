@@ -4,9 +4,8 @@ Replies are sorted by region, because a sum of floating-point numbers depends on
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
 import numpy as np
 from flwr.app import (
     Array,
@@ -26,32 +25,20 @@ from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.storage import flatten
 from fedrain.experiment.training import Say
 from fedrain.federation.flower.payload import Payload, mean_payload
-from fedrain.federation.flower.records import (
-    ARRAYS,
-    CONFIG,
-    METRICS,
-    WEIGHT,
-    from_arrays,
-    read_metrics,
-    region_of,
-    to_arrays,
-)
+from fedrain.federation.flower.records import ARRAYS, CONFIG, from_arrays, region_of, to_arrays
+from fedrain.federation.flower.replies import Reply, mend, read_reply, rewrite, size, step_length
 
 #: Flower's strategies that may stand in for the plain mean.
 STRATEGIES = (
     "FedAvg", "FedAvgM", "FedProx", "FedAdam", "FedAdagrad", "FedYogi", "FedMedian",
     "FedTrimmedAvg", "Krum", "MultiKrum", "Bulyan",
 )  # fmt: skip
+#: Where FedAdam, FedAdagrad, FedYogi and FedAvgM keep what they remember.
+MOMENTS = ("m_t", "v_t", "momentum_vector")
+MOMENTUM = 0.9  # of FedAvgM (Hsu et al. 2019)
+BULYAN_REPLIES = 3  # Flower takes no mean of fewer
 #: A step this many times longer than the others', or than the weights themselves, is refused.
 FAR = 100.0
-
-
-class Reply(NamedTuple):
-    """A reply that can be used."""
-
-    message: Message
-    payload: Payload
-    weight: float
 
 
 class Guard:
@@ -60,9 +47,13 @@ class Guard:
     nodes: dict[int, int]  # region → node, of this round
     gather: Callable[[Grid], dict[int, int]]  # those that are there
     like: Payload
+    seeds: Sequence[int]
+    weights: Sequence[float]  # of the regions, in the average
     say: Say
     plan: Callable[[int], ConfigRecord]  # what a round is to do
     done: Callable[[dict[int, tuple[Payload, dict[str, np.ndarray]]], ArrayRecord | None], None]
+    broken: set[tuple[int, int]]  # regions and the seeds that have broken there
+    rounds_before: int  # played before this process began
 
     def configure_train(
         self,
@@ -73,7 +64,7 @@ class Guard:
     ) -> Iterable[Message]:
         """A message to the node of every region that is there."""
         self.nodes = self.gather(grid)
-        self._sent = {name: array.numpy() for name, array in arrays.items()}
+        self._sent = from_arrays(arrays, self.like, "the server")
         # Flower's optimisers note what they step from; whom they would ask is for us to say.
         super().configure_train(server_round, arrays, config, _Nodes(self.nodes))  # type: ignore[misc]
         plan = self.plan(server_round)
@@ -90,14 +81,11 @@ class Guard:
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Aggregate what is sound."""
         sound = dict(sorted(self._check(list(replies)).items()))
-        # Some strategies take a reply apart as they read it.
-        learnt = {
-            region: (reply.payload, read_metrics(reply.message.content))
-            for region, reply in sound.items()
-        }
+        learnt = {region: (reply.payload, reply.metrics) for region, reply in sound.items()}
         arrays, metrics = None, None
-        if sound:
-            combined, metrics = self.combine(server_round, list(sound.values()))
+        if any(reply.weight for reply in sound.values()):
+            mended = mend(list(sound.values()), self._sent)
+            combined, metrics = self.combine(self.rounds_before + server_round, mended)
             arrays = None if combined is None else _single_precision(combined)
         self.done(learnt, arrays)
         return arrays, metrics
@@ -106,7 +94,21 @@ class Guard:
         self, server_round: int, replies: Sequence[Reply]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Aggregate sound replies, in the order of the regions."""
-        return super().aggregate_train(server_round, [reply.message for reply in replies])  # type: ignore[misc]
+        messages = [rewrite(reply) for reply in replies]
+        return super().aggregate_train(server_round, messages)  # type: ignore[misc]
+
+    def moments(self) -> dict[str, np.ndarray]:
+        """What Flower's optimisers keep from round to round."""
+        return flatten({name: getattr(self, name, None) for name in MOMENTS})
+
+    def restore(self, moments: dict[str, np.ndarray]) -> None:
+        """Go on with what was kept."""
+        for name in MOMENTS:
+            under = f"{name}/"
+            own: Any = {n.removeprefix(under): a for n, a in moments.items() if n.startswith(under)}
+            if name == "momentum_vector":  # Flower has a list there
+                own = [own[str(i)] for i in range(len(own))]
+            setattr(self, name, own or None)
 
     def _check(self, replies: list[Message]) -> dict[int, Reply]:
         # An answer that a node is lost comes from Flower itself, not from the node.
@@ -127,41 +129,34 @@ class Guard:
                 self.say(f"region {region}: its reply is of another region, and refused")
             elif region in sound:
                 self.say(f"region {region}: a second reply in one round is refused")
-            elif isinstance(reply := self._read(message), str):
+            elif isinstance(reply := self._read(region, message), str):
                 self.say(f"region {region}: its update is refused: {reply}")
             else:
                 sound[region] = reply
         for region in sorted(silent):
             self.say(f"region {region} did not answer: the round goes on without it")
-        steps = {region: self._step(reply.payload) for region, reply in sound.items()}
-        size = _size(self._sent)
+        steps = {region: step_length(reply, self._sent) for region, reply in sound.items()}
+        weights = size(self._sent)
         for region, step in steps.items():
             others = [s for other, s in steps.items() if other != region]
-            if others and step > FAR * max(float(np.median(others)), size):
+            if others and step > FAR * max(float(np.median(others)), weights):
                 self.say(f"region {region}: its update is refused: far outside the others")
                 del sound[region]
+            else:
+                self._name_broken(region, sound[region])
         return sound
 
-    def _read(self, message: Message) -> Reply | str:
-        """A reply, or what is wrong with it."""
-        try:
-            weight = message.content.metric_records[METRICS][WEIGHT]
-            payload = from_arrays(message.content.array_records[ARRAYS], self.like, "the reply")
-            metrics = read_metrics(message.content)
-        except (KeyError, ValueError, TypeError, InputError) as error:
-            return f"it does not fit ({error})"
-        leaves = jax.tree.leaves(payload)
-        if not all(np.isfinite(leaf).all() for leaf in leaves):
-            return "a number in it is not finite"
-        expected = {(self._episodes,), (self._episodes, len(leaves[0]))}
-        if {values.shape for values in metrics.values()} != expected:
-            return "it tells of other episodes than those of the round"
-        if not isinstance(weight, float) or not 0 <= weight < np.inf:
-            return "it has no proper weight"
-        return Reply(message, payload, weight)
+    def _read(self, region: int, message: Message) -> Reply | str:
+        return read_reply(message, self.like, self._episodes, self.weights[region])
 
-    def _step(self, payload: Payload) -> float:
-        return _size({n: leaf - self._sent[n] for n, leaf in flatten(payload).items()})
+    def _name_broken(self, region: int, reply: Reply) -> None:
+        for index in np.flatnonzero(~reply.whole).tolist():
+            if (region, index) not in self.broken:
+                self.broken.add((region, index))
+                self.say(
+                    f"region {region}: seed {self.seeds[index]} has a number that is not finite: "
+                    "left out of its average"
+                )
 
 
 class _Nodes:
@@ -208,7 +203,15 @@ def make_strategy(name: str, configuration: Configuration) -> Any:
         options["proximal_mu"] = pull = configuration.make_algorithm().proximal
         if not pull:
             raise InputError("FedProx needs a preset with the hyperparameter proximal above 0")
-    return kind(**options)
+    if name == "FedAvgM":
+        options["server_momentum"] = MOMENTUM
+    if name == "Bulyan" and configuration.agents < BULYAN_REPLIES:
+        raise InputError(f"Bulyan needs {BULYAN_REPLIES} agents, not {configuration.agents}")
+    strategy = kind(**options)
+    strategy.seeds = configuration.seeds
+    strategy.broken = set()
+    strategy.weights = configuration.make_sharing().weights or (1.0,) * configuration.agents
+    return strategy
 
 
 def _single_precision(arrays: ArrayRecord) -> ArrayRecord:
@@ -221,8 +224,3 @@ def _single_precision(arrays: ArrayRecord) -> ArrayRecord:
 def _no_metrics(_: list[RecordDict], __: str) -> MetricRecord:
     """The server keeps the numbers of every region; their mean has no meaning."""
     return MetricRecord()
-
-
-def _size(arrays: dict[str, np.ndarray]) -> float:
-    total = sum(float(np.linalg.norm(a)) ** 2 for a in arrays.values())
-    return float(np.sqrt(total / sum(a.size for a in arrays.values())))

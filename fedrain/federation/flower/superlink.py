@@ -30,6 +30,7 @@ from fedrain.federation.flower.programs import (
 )
 
 START_SECONDS = 60.0
+LISTEN = ("0.0.0.0", HERE, "localhost")
 
 
 @dataclass
@@ -80,18 +81,33 @@ class SuperLink:
             client.close()
 
 
+def check_listener(address: str, credentials: Credentials | None) -> None:
+    """Refuse what a SuperLink cannot be started with.
+
+    We speak to it at 127.0.0.1, and as nodes it hears all others.
+    """
+    host, _ = split_address(address)
+    if credentials is None:
+        refuse_open_address(address)
+    else:
+        _ = credentials.authority, credentials.certificate, credentials.tls_key
+        credentials.public_keys()
+    if host not in LISTEN:
+        raise InputError(f"the server listens on {', '.join(LISTEN)}, not on {host}")
+
+
 @contextmanager
 def start_superlink(
     address: str, credentials: Credentials | None, folder: Path
 ) -> Iterator[SuperLink]:
     """A SuperLink for as long as it is needed; without credentials, on this machine only."""
+    check_listener(address, credentials)
     host, port = split_address(address)
     secret_file = folder / "superlink.secret"
     arguments = ["--host", host, "--port", str(port), "--isolation", "process"]
     arguments += ["--superexec-auth-secret-file", str(secret_file)]
     authority = None
     if credentials is None:
-        refuse_open_address(address)
         arguments.append("--insecure")
     else:
         authority = credentials.authority.read_bytes()
