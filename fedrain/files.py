@@ -102,6 +102,16 @@ def _explain(path: Path, error: Exception) -> Exception:
     return error
 
 
+def read_dataset(path: Path, remedy: str = "") -> xr.Dataset:
+    """All of a NetCDF file, and what can be done about one that is damaged."""
+    try:
+        return xr.load_dataset(path, engine="netcdf4")
+    except (FileNotFoundError, PermissionError) as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except Exception:  # HDF5 has many ways to say so
+        raise InputError(f"{path}: the file is damaged{remedy}") from None
+
+
 def write_dataset(path: str | Path, dataset: xr.Dataset) -> None:
     """A NetCDF file, compressed, and packed where a variable's encoding says so."""
     encoding = {

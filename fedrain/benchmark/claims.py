@@ -63,6 +63,21 @@ def judge_claims(results: Results) -> list[Claim]:
     ]
 
 
+def _varies_most_at_the_poles(algo: str) -> Question[Bands]:
+    return Question(
+        f"{algo.upper()} varies more from seed to seed at the poles than elsewhere "
+        "(ebm-v2, six agents)",
+        "F test of the variances of both polar bands against those of the four others together, "
+        "each scheme",
+        compare_places(
+            more_variable,
+            grid((algo,), ("ebm-v2",), schemes=ALL_SCHEMES),
+            POLES,
+            (*MIDDLE, *TROPICS),
+        ),
+    )
+
+
 OF_BANDS: tuple[Question[Bands], ...] = (
     Question(
         "One agent has a lower error than the static model (DDPG in ebm-v1)",
@@ -189,17 +204,7 @@ OF_BANDS: tuple[Question[Bands], ...] = (
         compare(comparable, grid(("td3",), ("ebm-v2",)), single_agent, (*MIDDLE, *TROPICS)),
         enough=0.5,
     ),
-    Question(
-        "TD3 varies more from seed to seed at the poles than elsewhere (ebm-v2, six agents)",
-        "F test of the variances of both polar bands against those of the four others together, "
-        "each scheme",
-        compare_places(
-            more_variable,
-            grid(("td3",), ("ebm-v2",), schemes=ALL_SCHEMES),
-            POLES,
-            (*MIDDLE, *TROPICS),
-        ),
-    ),
+    _varies_most_at_the_poles("td3"),
     Question(
         "TD3 varies more from seed to seed at the South Pole than at the North Pole "
         "(ebm-v2, six agents)",
@@ -229,17 +234,7 @@ OF_BANDS: tuple[Question[Bands], ...] = (
         "Welch's test against ebm-v1, two bands",
         compare(below, grid(("tqc",), ("ebm-v2",)), single_agent, TROPICS),
     ),
-    Question(
-        "TQC varies more from seed to seed at the poles than elsewhere (ebm-v2, six agents)",
-        "F test of the variances of both polar bands against those of the four others together, "
-        "each scheme",
-        compare_places(
-            more_variable,
-            grid(("tqc",), ("ebm-v2",), schemes=ALL_SCHEMES),
-            POLES,
-            (*MIDDLE, *TROPICS),
-        ),
-    ),
+    _varies_most_at_the_poles("tqc"),
     Question(
         "fed10 varies more from seed to seed than fed05 (TQC in ebm-v2, six agents)",
         "F test of the variances, each band",

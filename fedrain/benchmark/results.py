@@ -20,6 +20,7 @@ from fedrain.experiment import Configuration
 from fedrain.experiment.configuration import from_dict
 from fedrain.experiment.published import published_skill
 from fedrain.experiment.training import identity
+from fedrain.files import read_dataset
 
 PUBLISHED_SEEDS = 10
 
@@ -143,8 +144,5 @@ def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
 
 
 def read_stored(path: Path) -> xr.Dataset:
-    """A file of the store; one clear line if it is damaged."""
-    try:
-        return xr.load_dataset(path, engine="netcdf4")
-    except (OSError, RuntimeError, ValueError, KeyError) as error:  # HDF5 has many ways to say so
-        raise InputError(f"{path}: cannot be read ({error}): remove it to make it again") from None
+    """A file of the store, all of which can be made again."""
+    return read_dataset(path, ": remove it to make it again")

@@ -97,6 +97,11 @@ class Configuration:
         """Whether the agents are averaged after this episode, counted from 0."""
         return self.sync_every > 0 and (episode + 1) % self.sync_every == 0
 
+    @property
+    def steps_of_an_episode(self) -> int:
+        """Steps of all agents and seeds together."""
+        return self.make_environment().episode_length * len(self.seeds) * self.agents
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return json.loads(json.dumps(asdict(self)))

@@ -20,6 +20,7 @@ from fedrain.experiment.evaluation import evaluation_noise, summary
 from fedrain.experiment.records import POLICIES
 from fedrain.experiment.stepping import EVALUATION, agent_keys, spaces_of, start_training
 from fedrain.experiment.storage import read_arrays, read_json, unflatten
+from fedrain.files import read_dataset
 
 RESULTS = ("returns.nc", "skill.nc", "weights.safetensors")
 
@@ -47,12 +48,12 @@ class Run:
     @cached_property
     def returns(self) -> xr.Dataset:
         """Returns and losses over the episodes."""
-        return _load(self.folder / "returns.nc")
+        return read_dataset(self.folder / "returns.nc")
 
     @cached_property
     def results(self) -> xr.Dataset:
         """Skill, profiles and parameters over one episode."""
-        return _load(self.folder / "skill.nc")
+        return read_dataset(self.folder / "skill.nc")
 
     def skills(self, policy: str = "local") -> list[Skill]:
         """Skill of every seed."""
@@ -136,10 +137,3 @@ class Run:
 def load(folder: str | Path) -> Run:
     """A finished run."""
     return Run(folder)
-
-
-def _load(path: Path) -> xr.Dataset:
-    try:
-        return xr.load_dataset(path, engine="netcdf4")
-    except Exception:
-        raise InputError(f"{path}: the file is damaged") from None

@@ -31,6 +31,7 @@ class Session:
     def __init__(self, configuration: Configuration, out: Path, say: Say) -> None:
         open_folder(configuration, out, resume=True)
         self.configuration = configuration
+        self.agent_steps = configuration.steps_of_an_episode
         self.out = out
         self.say = say
         self.checkpoints = Checkpoints(out / "checkpoint", identity(configuration))
@@ -42,9 +43,7 @@ class Session:
     def run(self) -> None:
         """Train to the end, with a checkpoint now and then, and write the results."""
         configuration, trainer = self.configuration, self.trainer
-        length = trainer.environment.episode_length
-        agent_steps = length * len(configuration.seeds) * configuration.agents
-        progress = Progress(configuration.episodes, agent_steps, trainer.episode)
+        progress = Progress(configuration.episodes, self.agent_steps, trainer.episode)
         saved = time.monotonic()
         with SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
             for episode in range(trainer.episode):  # a process that was killed may have lost some
@@ -76,8 +75,7 @@ class Session:
                     writer.add_scalar(f"{name}/seed_{seed}/region_{agent}", float(value), step)
             distance = float(history["distance"][episode, i])
             writer.add_scalar(f"distance/seed_{seed}", distance, step)
-        agent_steps = length * len(self.configuration.seeds) * self.configuration.agents
-        rate = agent_steps / float(history["seconds"][episode])
+        rate = self.agent_steps / float(history["seconds"][episode])
         writer.add_scalar("steps_per_second", rate, step)
 
     def _save(self) -> None:

@@ -132,10 +132,10 @@ class Federation:
         agents = self.configuration.agents
         self.roster.gather(grid, self.wait_seconds, agents, 1 if self.finished else agents)
         configuration, strategy = self.configuration, self.strategy
-        length = configuration.make_environment().episode_length
-        agent_steps = length * len(configuration.seeds) * configuration.agents
         done = self._episodes_done()
-        self.progress = Progress(configuration.episodes, agent_steps, done, pause=0.0)
+        self.progress = Progress(
+            configuration.episodes, configuration.steps_of_an_episode, done, pause=0.0
+        )
         strategy.like, strategy.say = self.like, self.say
         strategy.gather = partial(
             self.roster.gather, wait_seconds=self.wait_seconds, wanted=1, least=1
