@@ -240,16 +240,19 @@ function choose(wanted) {
   show();
 }
 
-function makeChoice() {
-  for (const [name, labels] of Object.entries(LABELS)) {
-    const group = element("fieldset", {}, element("legend", {}, name));
-    for (const [value, text] of Object.entries(labels)) {
-      const input = element("input", { type: "radio", name, value });
-      input.addEventListener("change", () => choose({ [name]: name === "agents" ? Number(value) : value }));
-      group.append(element("label", {}, input, text));
-    }
-    byId("choice").append(group);
+function radios(name, labels, onChange) {
+  const group = element("fieldset", {}, element("legend", {}, name));
+  for (const [value, text] of Object.entries(labels)) {
+    const input = element("input", { type: "radio", name, value });
+    input.addEventListener("change", () => onChange(value));
+    group.append(element("label", {}, input, text));
   }
+  return group;
+}
+
+function makeChoice() {
+  byId("choice").append(...Object.entries(LABELS).map(([name, labels]) =>
+    radios(name, labels, (value) => choose({ [name]: name === "agents" ? Number(value) : value }))));
 }
 
 function showChoice() {
@@ -418,14 +421,22 @@ function showTables() {
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const CLASSES = { holds: "holds", "holds, not significantly": "holds", "holds in part": "partly", mixed: "partly", "does not hold": "fails" };
+const classOf = (found) => (found && CLASSES[found[0]]) ?? "open";
+const CLAIMS = { all: "all", holds: "hold", partly: "in part", fails: "fail", open: "open" };
 function showClaims() {
   const verdict = (who, found) => element("div", { class: "verdict" }, element("span", {}, who),
-    found ? element("b", { class: CLASSES[found[0]] ?? "open" }, found[0]) : element("b", { class: "open" }, "no figures"));
-  byId("claim-list").append(...data.claims.map((claim) => element("li", {},
+    element("b", { class: classOf(found) }, found ? found[0] : "no figures"));
+  const cards = data.claims.map((claim) => element("li", {},
     element("p", {}, claim.statement), verdict("ours", claim.ours), verdict(claim.beside, claim.published),
     element("details", {}, element("summary", {}, "How it was decided"),
       element("div", {}, `${claim.test}.`), element("div", {}, `Ours: ${claim.ours[1]}.`),
-      element("div", {}, claim.published ? `${capital(claim.beside)}: ${claim.published[1]}.` : "")))));
+      element("div", {}, claim.published ? `${capital(claim.beside)}: ${claim.published[1]}.` : ""))));
+  byId("claim-list").append(...cards);
+  const belongs = (claim, kind) => kind === "all" || classOf(claim.ours) === kind;
+  const labels = Object.entries(CLAIMS).map(([kind, text]) => [kind, `${text} ${data.claims.filter((c) => belongs(c, kind)).length}`]);
+  byId("claim-choice").append(radios("claims by our verdict", Object.fromEntries(labels), (kind) =>
+    cards.forEach((card, i) => { card.hidden = !belongs(data.claims[i], kind); })));
+  byId("claim-choice").querySelector("input").checked = true;
   const compared = data.cells.filter((c) => c.published);
   const within = sum(compared.map((c) => c.published.errors.filter((e) => Math.abs(e) <= data.within).length));
   const run = data.claims.filter((c) => c.ours[0] !== "not run yet");
@@ -434,7 +445,7 @@ function showClaims() {
     + `ten seeds each. ${within} of the ${data.bands.length * compared.length} means lie within three standard errors of the published ones. `
     + `Of the paper’s ${data.claims.length} claims ${run.length === data.claims.length ? "" : `${run.length} can be judged so far: `}`
     + `${count("holds")} hold in our figures, ${count("holds, not significantly")} do but not significantly, ${count("holds in part")} hold in part, `
-    + `${count("does not hold")} do not hold, ${count("mixed") + count("not decided by ten seeds")} are mixed or not decided.`;
+    + `${count("does not hold")} ${count("does not hold") === 1 ? "does" : "do"} not hold, ${count("mixed") + count("not decided by ten seeds")} are mixed or not decided.`;
   byId("footer").textContent = `Made by fedrain benchmark report. ${Object.entries(data.versions).map(([k, v]) => `${k} ${v}`).join(", ")}.`;
 }
 
