@@ -69,10 +69,15 @@ def test_headline_is_that_of_the_results():
     table = skill_table(results, "ebm-v3", 6, "ddpg", "paper").markdown()
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert "\n".join(rows) in readme
-    counts = [row[3].split(" of ") for row in agreement_table(results).rows if row[0] == "ddpg"]
-    within, compared = (sum(map(int, column)) for column in zip(*counts, strict=True))
+    counts: dict[str, list[int]] = {"ddpg": [0, 0], "others": [0, 0]}
+    for algo, _, _, told, *_ in agreement_table(results).rows:
+        for i, number in enumerate(map(int, told.split(" of "))):
+            counts["ddpg" if algo == "ddpg" else "others"][i] += number
+    within, compared = counts["ddpg"]
     assert within == compared
     assert f"All {compared} means of DDPG" in readme
+    within, compared = counts["others"]
+    assert f"Of those of TD3 and TQC, {within} of {compared} do" in readme
     told = re.search(
         r"(\d+) of the 65 cells are done, in ([\d.]+) hours .*?, ([\d.]+) core-hours; climlab and "
         r"PyTorch would need (\d+) core-hours",
