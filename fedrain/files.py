@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import sleep
 from typing import IO
@@ -23,6 +23,8 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
 
     What need not outlive a loss of power is not durable, and much quicker written.
     """
+    if not path.name:
+        raise InputError(f"{path}: is not the name of a file")
     partial = path.with_name(f".{path.name}{PARTIAL}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,7 +34,8 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
                 os.fsync(file.fileno())
         partial.replace(path)
     except Exception as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # nor can it be removed from where nothing can be
+            partial.unlink(missing_ok=True)
         raise _explain(path, error) from None
 
 

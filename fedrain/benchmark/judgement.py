@@ -3,11 +3,12 @@
 A statement is, for instance, that one error is below another in one band. A one-sided test speaks
 for it, against it, or neither, at the 5 % level. A claim holds when enough of its statements are
 spoken for, which is five in six unless the paper itself says less ("often", "in several cases"); it
-does not hold when at least one in three is spoken against, and no fewer than are spoken for; it
-holds, but not significantly, when the figures of enough statements point that way and no test
-speaks against one; it holds in part when one in three is spoken for; it is mixed when one in three
-is spoken for or against; and otherwise ten seeds do not decide it. What needs no test, such as
-which of two costs is the lower, is counted.
+does not hold when at least one in three is spoken against, no fewer than are spoken for, and more
+than such a claim leaves room for; it holds, but not significantly, when the figures of enough
+statements point that way and no test speaks against one; it holds in part when one in three is
+spoken for and half point that way; it is mixed when one in three is spoken for or against; and
+otherwise ten seeds do not decide it. What needs no test, such as which of two costs is the lower,
+is counted.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,12 +23,12 @@ from fedrain.benchmark.statistics import LEVEL, Sample, below, pooled, sum_below
 from fedrain.climate import BAND_NAMES
 
 NEARLY_ALL, SOME = 5 / 6, 1 / 3
-ROUNDING = 1e-9  # of a p-value: figures that are equal speak for neither
+ROUNDING = 1e-9  # of p-values, where figures that are equal speak for neither, and of shares
 EVERYWHERE = tuple(range(len(BAND_NAMES)))
 
 
 class Verdict(StrEnum):
-    """What becomes of a claim."""
+    """What becomes of a claim, in the order of caution."""
 
     HOLDS = "holds"
     WEAKLY = "holds, not significantly"
@@ -107,11 +108,11 @@ def weigh(statements: list[Statement], enough: float = NEARLY_ALL) -> Finding:
 def _decide(number: int, enough: float, pointing: int, backed: int, refuted: int) -> Verdict:
     if backed >= enough * number:
         return Verdict.HOLDS
-    if refuted >= max(SOME * number, backed):
+    if refuted >= max(SOME * number, backed) and refuted > (1 - enough) * number + ROUNDING:
         return Verdict.FAILS
     if pointing >= enough * number and not refuted:
         return Verdict.WEAKLY
-    if backed >= SOME * number:
+    if backed >= SOME * number and pointing >= number / 2:
         return Verdict.PARTLY
     if backed + refuted >= SOME * number:
         return Verdict.MIXED
@@ -162,8 +163,10 @@ def compare(
     return statements
 
 
-def compare_changes(group: list[Cell], along: dict[str, Any], against: dict[str, Any]) -> OfBands:
-    """Whether an error changes by less than that of another cell does.
+def compare_changes(
+    group: list[Cell], along: dict[str, Any], against: dict[str, Any], relative: bool = False
+) -> OfBands:
+    """Whether an error changes by less than that of another cell does, in K or relative to itself.
 
     The change is that from the cell with ``along`` in it; the other cell has ``against`` in it.
     """
@@ -176,7 +179,8 @@ def compare_changes(group: list[Cell], along: dict[str, Any], against: dict[str,
                 (replace(cell, **against), -1.0),
                 (replace(cell, **along, **against), 1.0),
             )
-            samples = (errors_of(bands, which)[place].times(sign) for which, sign in terms)
+            errors = [(errors_of(bands, which)[place], sign) for which, sign in terms]
+            samples = ((one.log() if relative else one).times(sign) for one, sign in errors)
             yield name_of(cell, place), sum_below_zero(*samples)
 
     return statements

@@ -24,7 +24,7 @@ from fedrain.benchmark.results import (
     Result,
     Results,
     published_bands,
-    read_stored,
+    read_reference,
     static_skill,
 )
 from fedrain.benchmark.statistics import differ, standard_errors
@@ -98,7 +98,7 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
     references = {}
     for name in REFERENCES:
         if (folder / f"{name}.nc").exists():
-            references[name] = series.add(_episode(read_stored(folder / f"{name}.nc"), ""))
+            references[name] = series.add(_episode(read_reference(folder / f"{name}.nc"), ""))
     ranges = {"temperature": [SHOWN_COLDEST, SHOWN_WARMEST]}
     return {
         "steps": EPISODE_STEPS,

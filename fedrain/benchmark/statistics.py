@@ -17,11 +17,13 @@ class Sample(NamedTuple):
     mean: float
     std: float
     number: int
+    distances: tuple[float, ...] | None = None  # of the seeds from their median, where known
 
     @classmethod
     def of(cls, values: Float[np.ndarray, " seed"]) -> "Sample":
         """From the seeds themselves."""
-        return cls(float(np.mean(values)), float(np.std(values)), len(values))
+        distances = np.abs(values - np.median(values)).tolist()
+        return cls(float(np.mean(values)), float(np.std(values)), len(values), tuple(distances))
 
     @property
     def variance(self) -> float:
@@ -32,14 +34,20 @@ class Sample(NamedTuple):
         """The same quantity, scaled."""
         return Sample(factor * self.mean, abs(factor) * self.std, self.number)
 
+    def log(self) -> "Sample":
+        """Its logarithm, whose spread is that of small deviations."""
+        return Sample(float(np.log(self.mean)), self.std / self.mean, self.number)
+
 
 def pooled(samples: Sequence[Sample]) -> Sample:
     """One sample with the mean variance, and no more degrees of freedom than one of them has.
 
     Those of several bands are of the same seeds, so that they are worth little more than one.
     """
-    means, stds, numbers = map(np.asarray, zip(*samples, strict=True))
-    return Sample(float(means.mean()), float(np.sqrt((stds**2).mean())), int(numbers.min()))
+    means, stds, numbers, distances = zip(*samples, strict=True)
+    together = None if None in distances else tuple(np.mean(distances, axis=0).tolist())
+    std = float(np.sqrt(np.mean(np.square(stds))))
+    return Sample(float(np.mean(means)), std, min(numbers), together)
 
 
 def standard_errors(first: Sample, second: Sample) -> float:
@@ -67,14 +75,22 @@ def sum_below_zero(*samples: Sample) -> float:
 
 
 def more_variable(first: Sample, second: Sample) -> float:
-    """P-value of the F test that the first variance is not above the second."""
+    """P-value of the test that the first does not vary more than the second.
+
+    Where the seeds are known it is that of Brown and Forsythe, Welch's test of their distances from
+    the median, which skewed errors do not mislead; where only spreads are, the F test.
+    """
+    if first.distances is not None and second.distances is not None:
+        return below(*(Sample.of(np.array(s.distances)) for s in (second, first)))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.divide(first.variance, second.variance)
     return float(stats.f.sf(ratio, first.number - 1, second.number - 1))
 
 
-def converged_at(learning: Float[np.ndarray, "seed episode"]) -> Float[np.ndarray, " seed"]:
-    """Episode from which on each seed stays within a tenth of its gain from where it ends.
+def converged_at(
+    learning: Float[np.ndarray, "seed episode"], tolerance: float
+) -> Float[np.ndarray, " seed"]:
+    """Episode from which on each seed stays within a share of its gain from where it ends.
 
     The gain is from the mean of the first five episodes, whose actions are random, to that of the
     last ten; what stays is a running mean over five episodes, dated by its first. A seed that
@@ -82,18 +98,20 @@ def converged_at(learning: Float[np.ndarray, "seed episode"]) -> Float[np.ndarra
     """
     begin, end = _ends(learning)
     running = running_mean(learning)
-    settled = np.abs(running - end[:, None]) < 0.1 * (end - begin)[:, None]
+    settled = np.abs(running - end[:, None]) < tolerance * (end - begin)[:, None]
     lasting = np.logical_and.accumulate(settled[:, ::-1], axis=1).sum(1)
     from_then_on = running.shape[1] - lasting + 1
     return np.where(lasting > 0, from_then_on, learning.shape[1]).astype(float)
 
 
-def rises_steadily(learning: Float[np.ndarray, "seed episode"]) -> Bool[np.ndarray, " seed"]:
-    """Whether each seed never falls back by more than a tenth of what it gains in all."""
+def rises_steadily(
+    learning: Float[np.ndarray, "seed episode"], tolerance: float
+) -> Bool[np.ndarray, " seed"]:
+    """Whether each seed never falls back by more than a share of what it gains in all."""
     begin, end = _ends(learning)
     running = running_mean(learning)
     lost = (np.maximum.accumulate(running, axis=1) - running).max(1)
-    return lost <= 0.1 * (end - begin)
+    return lost <= tolerance * (end - begin)
 
 
 def running_mean(learning: Float[np.ndarray, "seed episode"]) -> Float[np.ndarray, "seed episode_"]:

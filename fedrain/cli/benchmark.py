@@ -55,8 +55,15 @@ def _run(options: argparse.Namespace) -> None:
     store, matrix = Store(options.results, options.work), cells(options.only)
     if options.jobs is not None and options.jobs < 1:
         raise InputError(f"--jobs must be at least 1, not {options.jobs}")
-    missing = [cell for cell in matrix if store.read(cell) is None]
-    make_references(store, say)
+    missing, damaged = [], list[InputError]()
+    for cell in matrix:
+        try:
+            if store.read(cell) is None:
+                missing.append(cell)
+        except InputError as error:  # which is told at the end: the others can be trained
+            damaged.append(error)
+    if missing or not damaged:
+        make_references(store, say)
     jobs = options.jobs
     if missing and jobs is None:
         used = cores_used(missing[0])
@@ -64,6 +71,8 @@ def _run(options: argparse.Namespace) -> None:
         say(f"one cell keeps {used:.1f} cores busy: {jobs} at once")
     if missing:
         run_jobs(store, missing, jobs, say)
+    if damaged:
+        raise damaged[0]
     done = sum(store.result(cell).exists() for cell in matrix)
     say(f"{done} of {len(matrix)} cells done")
 

@@ -14,7 +14,7 @@ from fedrain.benchmark import Cell, cells, load_results, make_figures, make_tabl
 from fedrain.benchmark.claims import judge_claims
 from fedrain.benchmark.figures import returns_figure
 from fedrain.benchmark.judgement import Verdict
-from fedrain.benchmark.results import our_bands, published_bands
+from fedrain.benchmark.results import our_bands, published_bands, read_reference
 from fedrain.benchmark.table import Table
 from fedrain.benchmark.tables import (
     cost_table,
@@ -156,7 +156,7 @@ def test_bad_results(tmp_path, capsys):
     with pytest.raises(InputError, match="holds no results"):
         load_results(tmp_path)
     (tmp_path / "ebm-v1-td3-paper.nc").write_bytes(b"not a NetCDF file")
-    work = ["--work", str(tmp_path / "work"), "--only", "*v1-td3*"]
+    work = ["--work", str(tmp_path / "work"), "--only", "ebm-v1-td3-paper"]
     for command in (["tables"], ["run", "--jobs", "1", *work]):
         assert main(["benchmark", *command, "--results", str(tmp_path)]) == 2
         assert "ebm-v1-td3-paper.nc" in capsys.readouterr().err
@@ -166,6 +166,54 @@ def test_bad_results(tmp_path, capsys):
     shutil.copy(other, tmp_path / "ebm-v1-td3-paper.nc")
     with pytest.raises(InputError, match="another experiment"):
         load_results(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda data: data.drop_vars("episode_A"), "no episode_A in it"),
+        (lambda data: data.drop_vars("core_seconds"), "no core_seconds in it"),
+        (lambda data: data.isel(band=slice(3)), "areawrmse has another shape"),
+        (lambda data: data.isel(seed=slice(3)), "returns has another shape"),
+        (lambda data: data.assign_coords(policy=["local", "moon"]), "other policies"),
+        (lambda data: data.drop_attrs(), "configuration"),
+    ],
+)
+def test_results_that_lack_something(tmp_path, damage, told):
+    data = xr.load_dataset(RESULTS / "ebm-v1-td3-paper.nc")
+    damage(data).to_netcdf(tmp_path / "ebm-v1-td3-paper.nc")
+    with pytest.raises(InputError, match=rf"not the result of this cell .*{told}"):
+        load_results(tmp_path)
+
+
+def test_optimal_control_that_lacks_something(tmp_path):
+    path = tmp_path / "limit-shared.nc"
+    xr.load_dataset(RESULTS / path.name).drop_vars("B").to_netcdf(path)
+    with pytest.raises(InputError, match="no B in it"):
+        read_reference(path)
+
+
+def test_a_damaged_result_does_not_keep_the_others_from_being_trained(tmp_path, monkeypatch):
+    trained = []
+    monkeypatch.setattr(
+        "fedrain.benchmark.jobs.run_jobs", lambda _, matrix, *__: trained.extend(matrix)
+    )
+    monkeypatch.setattr("fedrain.benchmark.make_references", lambda *_: None)
+    (tmp_path / "ebm-v1-td3-paper.nc").write_bytes(b"not a NetCDF file")
+    command = ["benchmark", "run", "--only", "*v1-td3*", "--jobs", "1"]
+    assert main([*command, "--results", str(tmp_path), "--work", str(tmp_path / "work")]) == 2
+    assert [cell.name for cell in trained] == ["ebm-v1-td3-corrected"]
+
+
+def test_places_that_cannot_be_written_to(tmp_path, capsys):
+    """One line each, and nothing half written."""
+    (tmp_path / "file").touch()
+    below_a_file = tmp_path / "file" / "below"
+    for what, out in (("tables", below_a_file), ("report", below_a_file), ("report", "/")):
+        command = ["benchmark", what, "--results", str(RESULTS), "--out", str(out)]
+        assert main(command) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_damaged_results(tmp_path, capsys):

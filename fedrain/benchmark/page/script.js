@@ -420,32 +420,35 @@ function showTables() {
 }
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
-const CLASSES = { holds: "holds", "holds, not significantly": "holds", "holds in part": "partly", mixed: "partly", "does not hold": "fails" };
-const classOf = (found) => (found && CLASSES[found[0]]) ?? "open";
-const CLAIMS = { all: "all", holds: "hold", partly: "in part", fails: "fail", open: "open" };
+const KINDS = {
+  holds: "holds", "holds, not significantly": "holds", "holds in part": "partly", "does not hold": "fails",
+  mixed: "undecided", "not decided by ten seeds": "undecided",
+};
+const kindOf = (found) => (found && KINDS[found[0]]) ?? "open";
+const CLAIMS = { all: "all", holds: "hold", partly: "in part", fails: "fail", undecided: "undecided", open: "not run" };
 function showClaims() {
   const verdict = (who, found) => element("div", { class: "verdict" }, element("span", {}, who),
-    element("b", { class: classOf(found) }, found ? found[0] : "no figures"));
+    element("b", { class: kindOf(found) }, found ? found[0] : "no figures"));
   const cards = data.claims.map((claim) => element("li", {},
     element("p", {}, claim.statement), verdict("ours", claim.ours), verdict(claim.beside, claim.published),
     element("details", {}, element("summary", {}, "How it was decided"),
       element("div", {}, `${claim.test}.`), element("div", {}, `Ours: ${claim.ours[1]}.`),
       element("div", {}, claim.published ? `${capital(claim.beside)}: ${claim.published[1]}.` : ""))));
   byId("claim-list").append(...cards);
-  const belongs = (claim, kind) => kind === "all" || classOf(claim.ours) === kind;
-  const labels = Object.entries(CLAIMS).map(([kind, text]) => [kind, `${text} ${data.claims.filter((c) => belongs(c, kind)).length}`]);
+  const belongs = (claim, kind) => kind === "all" || kindOf(claim.ours) === kind;
+  const count = (kind) => data.claims.filter((claim) => belongs(claim, kind)).length;
+  const labels = Object.entries(CLAIMS).filter(([kind]) => count(kind)).map(([kind, text]) => [kind, `${text} ${count(kind)}`]);
   byId("claim-choice").append(radios("claims by our verdict", Object.fromEntries(labels), (kind) =>
     cards.forEach((card, i) => { card.hidden = !belongs(data.claims[i], kind); })));
   byId("claim-choice").querySelector("input").checked = true;
   const compared = data.cells.filter((c) => c.published);
   const within = sum(compared.map((c) => c.published.errors.filter((e) => Math.abs(e) <= data.within).length));
-  const run = data.claims.filter((c) => c.ours[0] !== "not run yet");
-  const count = (verdict) => run.filter((c) => c.ours[0] === verdict).length;
+  const run = count("all") - count("open"), weakly = data.claims.filter((c) => c.ours[0] === "holds, not significantly").length;
   byId("summary").textContent = `FedRAIN-Lite’s experiments made again from scratch: ${data.cells.length} of ${data.total} cells, `
     + `ten seeds each. ${within} of the ${data.bands.length * compared.length} means lie within three standard errors of the published ones. `
-    + `Of the paper’s ${data.claims.length} claims ${run.length === data.claims.length ? "" : `${run.length} can be judged so far: `}`
-    + `${count("holds")} hold in our figures, ${count("holds, not significantly")} do but not significantly, ${count("holds in part")} hold in part, `
-    + `${count("does not hold")} ${count("does not hold") === 1 ? "does" : "do"} not hold, ${count("mixed") + count("not decided by ten seeds")} are mixed or not decided.`;
+    + `Of the paper’s ${count("all")} claims ${count("open") ? `${run} can be judged so far: ` : ""}`
+    + `${count("holds")} hold in our figures, ${weakly} of them not significantly; ${count("partly")} hold in part; `
+    + `${count("fails")} ${count("fails") === 1 ? "does" : "do"} not hold; ${count("undecided")} are mixed or not decided.`;
   byId("footer").textContent = `Made by fedrain benchmark report. ${Object.entries(data.versions).map(([k, v]) => `${k} ${v}`).join(", ")}.`;
 }
 
