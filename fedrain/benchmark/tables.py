@@ -29,13 +29,14 @@ def make_tables(results: Results, out: Path) -> list[Path]:
             name = f"skill-{env}-a{agents}-{preset}"
             paths += write_tables(tables, out / name, ("md", "tex"))
     paths += write_tables([tidy_table(results)], out / "skill", ("csv",))
-    for name, table in (
-        ("agreement", agreement_table(results)),
-        ("claims", claims_table(results)),
-        ("habits", habits_table(results)),
-        ("limit", limit_table(results)),
-        ("cost", cost_table(results)),
-    ):
+    tables_by_name = {
+        "agreement": agreement_table(results),
+        **claims_tables(results),
+        "habits": habits_table(results),
+        "limit": limit_table(results),
+        "cost": cost_table(results),
+    }
+    for name, table in tables_by_name.items():
         paths += write_tables([table], out / name, ("md", "tex", "csv"))
     return paths
 
@@ -119,19 +120,24 @@ def agreement_table(results: Results) -> Table:
     )
 
 
-def claims_table(results: Results) -> Table:
-    """The paper's claims and what becomes of them."""
-    rows = []
+def claims_tables(results: Results) -> dict[str, Table]:
+    """The paper's claims and what becomes of them; and why, test by test."""
+    verdicts, evidence = [], []
     for claim in judge_claims(results):
-        theirs = claim.published
-        told = "not published" if theirs is None else f"{theirs.verdict} ({theirs.evidence})"
+        findings = [
+            ("not published", GAP) if found is None else (str(found.verdict), found.evidence)
+            for found in (claim.published, claim.ours)
+        ]
+        told, why = (list(column) for column in zip(*findings, strict=True))
         if claim.beside != "published":
-            told = f"{claim.beside}: {told}"
-        rows.append(
-            [claim.statement, claim.test, told, f"{claim.ours.verdict} ({claim.ours.evidence})"]
-        )
-    header = ["claim", "decided by", "in the published figures", "in ours"]
-    return Table("What holds up", header, rows, words=len(header))
+            told[0], why[0] = (f"{claim.beside}: {text}" for text in (told[0], why[0]))
+        verdicts.append([claim.statement, *told])
+        evidence.append([claim.statement, claim.test, *why])
+    sources = ["in the published figures", "in ours"]
+    return {
+        "claims": Table("What holds up", ["claim", *sources], verdicts, words=3),
+        "evidence": Table("Why", ["claim", "decided by", *sources], evidence, words=4),
+    }
 
 
 def habits_table(results: Results) -> Table:
