@@ -145,7 +145,7 @@ def static_bands() -> list[Sample]:
 
 def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
     """The result of an experiment, and of no other."""
-    data = read_stored(path)
+    data = read_dataset(path, REMEDY)
     try:
         held = from_dict(json.loads(data.attrs["configuration"]))
         if identity(held) != identity(configuration):
@@ -168,17 +168,12 @@ def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
 
 def read_reference(path: Path) -> xr.Dataset:
     """An episode under optimal control."""
-    data = read_stored(path)
+    data = read_dataset(path, REMEDY)
     try:
         _check(data, EPISODE, {})
     except ValueError as error:
         raise InputError(f"{path}: is no such episode ({error}){REMEDY}") from None
     return data
-
-
-def read_stored(path: Path) -> xr.Dataset:
-    """A file of the store, all of which can be made again."""
-    return read_dataset(path, REMEDY)
 
 
 def _check(
