@@ -178,10 +178,11 @@ class TQC(Algorithm):
         actor, actor_optimiser = adam_step(
             self.actor_learning_rate, gradient, agent.actor_optimiser, agent.actor
         )
-        # L(α) = −α mean (log π + target entropy), taken at the α of before.
-        alpha_gradient = -jnp.exp(agent.log_alpha) * (log_probability - spaces.action_size).mean()
         log_alpha, alpha_optimiser = adam_step(
-            self.alpha_learning_rate, alpha_gradient, agent.alpha_optimiser, agent.log_alpha
+            self.alpha_learning_rate,
+            alpha_gradient(agent.log_alpha, log_probability, spaces.action_size),
+            agent.alpha_optimiser,
+            agent.log_alpha,
         )
         return (
             agent._replace(
@@ -205,6 +206,13 @@ class TQC(Algorithm):
             return agent._replace(target_critic=moved)
 
         return repeat(jnp.where(step % self.target_frequency == 0, 1, 0), move, agent)
+
+
+def alpha_gradient(
+    log_alpha: Float[Array, ""], log_probability: Float[Array, " batch"], action_size: int
+) -> Float[Array, ""]:
+    """Of L(α) by log α, on a draw that does not depend on it."""
+    return -jnp.exp(log_alpha) * (log_probability - action_size).mean()
 
 
 def without_largest(rows: Float[Array, "all batch"], number: int) -> Float[Array, "kept batch"]:
