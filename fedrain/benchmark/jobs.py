@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,16 +18,19 @@ from fedrain.experiment.cores import count_cores
 
 Say = Callable[[str], None]
 
-WARMUP_EPISODES, MEASURED_EPISODES = 5, 2
+WARMUP_EPISODES, MEASURED_EPISODES = 5, 3
 
 
 def cores_used(cell: Cell, seeds: int = SEEDS) -> float:
-    """Cores that one cell keeps busy while it learns, measured over two episodes."""
+    """Cores that one cell keeps busy while it learns: the most of a few episodes.
+
+    In the others it may have waited for other work.
+    """
     configuration = cell.configuration(seeds, WARMUP_EPISODES + MEASURED_EPISODES)
     with tempfile.TemporaryDirectory() as folder:
         run = train(configuration, Path(folder) / "run", say=_silence)
         last = run.returns.isel(episode=slice(-MEASURED_EPISODES, None))
-        return float(last.core_seconds.sum() / last.seconds.sum())
+        return float((last.core_seconds / last.seconds).max())
 
 
 def jobs_for(used: float) -> int:
@@ -59,6 +63,7 @@ def run_jobs(store: Store, matrix: list[Cell], jobs: int, say: Say) -> None:
 
 def _work(store: Store, matrix: list[Cell]) -> None:
     """What another process does, until its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which the parent hears, and ends this one
     Thread(target=_follow_parent, daemon=True).start()
     heard = sys.stderr
     with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):  # no mixed progress

@@ -26,6 +26,7 @@ from fedrain.errors import FailureError, InputError
 from fedrain.experiment import Configuration, Run, train
 from fedrain.experiment.cores import count_cores
 from fedrain.experiment.storage import read_json
+from fedrain.experiment.training import checkpoints_of
 from fedrain.files import claim, write_dataset
 
 
@@ -54,6 +55,11 @@ class Store:
         """The result of a cell, if it is finished; an error if it is not that of this cell."""
         path = self.result(cell)
         return read_result(path, self.configuration(cell)) if path.exists() else None
+
+    def share_trained(self, cell: Cell) -> float:
+        """How much of a cell that is not finished has been trained, by its checkpoint."""
+        found = checkpoints_of(self.configuration(cell), self.work / cell.name)
+        return found.episode / self.episodes
 
     def claim(self, name: str) -> AbstractContextManager[bool]:
         """Whether this process may make something; no other may until it is done, or dead."""
@@ -148,7 +154,8 @@ def status(store: Store, matrix: list[Cell]) -> list[dict[str, Any]]:
     for cell, row in zip(matrix, rows, strict=True):
         if row["state"] != "done":
             pace = median(paces.get(cell.algo, everywhere))
-            row["expected_seconds"] = pace * cell.cost / count_cores()
+            left = 1 - store.share_trained(cell)
+            row["expected_seconds"] = left * pace * cell.cost / count_cores()
     return rows
 
 

@@ -86,6 +86,11 @@ class Checkpoints:
         ]
         return note["episode"], trainings, _under("history/", arrays)
 
+    @property
+    def episode(self) -> int:
+        """Episodes that the newest one has, by its name; none if there is no checkpoint."""
+        return int(self._states()[-1].stem.split("-")[1]) if self._states() else 0
+
     def remove(self) -> None:
         """All of them, when the run is finished."""
         shutil.rmtree(self.folder, ignore_errors=True)

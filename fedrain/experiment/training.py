@@ -34,7 +34,7 @@ class Session:
         self.agent_steps = configuration.steps_of_an_episode
         self.out = out
         self.say = say
-        self.checkpoints = Checkpoints(out / "checkpoint", identity(configuration))
+        self.checkpoints = checkpoints_of(configuration, out)
         self.trainer = Trainer(configuration, configuration.make_environment())
         if (found := self.checkpoints.load(self.trainer.trainings)) is not None:
             self.trainer.restore(*found)
@@ -89,12 +89,17 @@ def train(
     out = Path(out)
     if resume and Run.is_finished(out):
         open_folder(configuration, out, resume)
-        Checkpoints(out / "checkpoint", identity(configuration)).remove()  # if it was killed there
+        checkpoints_of(configuration, out).remove()  # if it was killed there
         return Run(out)
     open_folder(configuration, out, resume)
     with alone_in(out):
         Session(configuration, out, say).run()
     return Run(out)
+
+
+def checkpoints_of(configuration: Configuration, out: Path) -> Checkpoints:
+    """Where an experiment in the folder ``out`` keeps what it needs to go on."""
+    return Checkpoints(out / "checkpoint", identity(configuration))
 
 
 def identity(configuration: Configuration) -> str:

@@ -13,6 +13,8 @@ from fedrain.benchmark import Store, cells, run_missing, status
 from fedrain.cli import main
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment.cores import count_cores
+from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.training import checkpoints_of
 
 
 def test_the_matrix_has_65_cells():
@@ -46,6 +48,12 @@ def test_a_cell_is_run_once(store):
     assert row["seconds"] > 0
     expected = float(data.core_seconds.sum()) / count_cores() * other.cost / cell.cost
     assert missing["expected_seconds"] == pytest.approx(expected)
+    training = Trainer(store.configuration(other), store.configuration(other).make_environment())
+    training.begin()
+    training.play(False)
+    training.save(checkpoints_of(store.configuration(other), store.work / other.name))
+    (missing,) = [row for row in status(store, [cell, other]) if row["state"] == "missing"]
+    assert missing["expected_seconds"] == pytest.approx(expected / 2)
 
 
 def test_one_bad_cell_does_not_stop_the_others(store):
