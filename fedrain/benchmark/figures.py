@@ -121,14 +121,16 @@ def skill_figure(results: Results, env: str, agents: int, algo: str) -> Figure |
             best = result.skill()[result.best_seed]
             axes.plot(at, best, "x", color="black", markersize=4, markeredgewidth=2.2)
             axes.plot(at, best, "x", color="white", markersize=4, markeredgewidth=1.0)
-    axes.plot([], [], "x", color="black", markersize=4, linestyle="", label="best seed")
+    (cross,) = axes.plot([], [], "x", color="black", markersize=4, linestyle="", label="best seed")
     axes.set_xticks(places, BAND_NAMES)
     axes.set_ylabel("areaWRMSE (K), mean and 95 % spread")
     axes.set_ylim(bottom=0)
     axes.set_title(f"{ALGORITHMS[algo][2]} in {env}, {agents} agents")
     axes.grid(axis="y", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, ncols=3, fontsize="small")
+    bars = [handle for handle in axes.get_legend_handles_labels()[0] if handle is not cross]
+    place: dict[str, Any] = {"loc": "outside upper center", "ncols": len(bars) + 1}
+    figure.legend(handles=[*bars, cross], frameon=False, fontsize="small", **place)
     return figure
 
 

@@ -4,8 +4,8 @@ A statement is, for instance, that one error is below another in one band. A one
 for it, against it, or neither, at the 5 % level. A claim holds when enough of its statements are
 spoken for, which is five in six unless the paper itself says less ("often", "in several cases"); it
 does not hold when at least one in three is spoken against, no fewer than are spoken for, and more
-than such a claim leaves room for; it holds, but not significantly, when the figures of enough
-statements point that way and no test speaks against one; it holds in part when one in three is
+than such a claim leaves room for; the figures point that way when those of enough statements do and
+no test speaks against one, but tests speak for too few; it holds in part when one in three is
 spoken for and half point that way; it is mixed when one in three is spoken for or against; and
 otherwise ten seeds do not decide it. What needs no test, such as which of two costs is the lower,
 is counted.
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
     """What becomes of a claim, in the order of caution."""
 
     HOLDS = "holds"
-    WEAKLY = "holds, not significantly"
+    POINTS = "points that way"
     PARTLY = "holds in part"
     FAILS = "does not hold"
     MIXED = "mixed"
@@ -111,7 +111,7 @@ def _decide(number: int, enough: float, pointing: int, backed: int, refuted: int
     if refuted >= max(SOME * number, backed) and refuted > (1 - enough) * number + ROUNDING:
         return Verdict.FAILS
     if pointing >= enough * number and not refuted:
-        return Verdict.WEAKLY
+        return Verdict.POINTS
     if backed >= SOME * number and pointing >= number / 2:
         return Verdict.PARTLY
     if backed + refuted >= SOME * number:

@@ -108,7 +108,7 @@ Results = dict[Cell, Result]
 def load_results(folder: str | Path) -> Results:
     """Every cell of the matrix that is done, and of which two seeds at least have not broken."""
     found = {}
-    for cell in cells():
+    for cell in sorted(cells(), key=_place_in_tables):
         path = Path(folder) / f"{cell.name}.nc"
         if path.exists():
             result = Result(cell, read_result(path, cell.configuration()))
@@ -117,6 +117,11 @@ def load_results(folder: str | Path) -> Results:
     if not found:
         raise InputError(f"{folder}: holds no results: fedrain benchmark run makes them")
     return found
+
+
+def _place_in_tables(cell: Cell) -> tuple[str, str, int, bool, str]:
+    """What is to be compared stands side by side."""
+    return cell.algo, cell.env, cell.agents, cell.preset != "paper", cell.scheme
 
 
 def our_bands(results: Results) -> Bands:

@@ -1,5 +1,6 @@
 """Every table of the benchmark, from the stored results."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from fedrain.benchmark.claims import judge_claims
@@ -77,21 +78,26 @@ def gain(sample: Sample, single: Sample) -> float:
 
 def tidy_table(results: Results) -> Table:
     """Every mean beside the published one, with the tests."""
-    header = "env,agents,scheme,algo,preset,band,mean,std,seeds,published_mean,published_std"
+    header = "env,agents,scheme,algo,preset,band,static,mean,std,seeds,gain,published_mean"
+    header += ",published_std,published_gain,standard_errors,welch_p"
+    ours = our_bands(results)
     rows = []
     for cell, result in results.items():
-        published = published_bands(cell)
+        published, paper = published_bands(cell), published_skill(cell.configuration())
+        single = ours(Cell("ebm-v1", 1, "nofed", cell.algo, cell.preset))
         for i, (band, sample) in enumerate(zip(BAND_NAMES, result.bands(), strict=True)):
             row = [cell.env, str(cell.agents), cell.scheme, cell.algo, cell.preset, band]
+            row += [f"{static_skill().bands[i]:.4f}"]
             row += [f"{sample.mean:.4f}", f"{sample.std:.4f}", str(sample.number)]
-            if published is None:
-                row += [""] * 4
+            row += ["" if single is None else f"{gain(sample, single[i]):.2f}"]
+            if published is None or paper is None:
+                row += [""] * 5
             else:
                 theirs = published[i]
-                row += [f"{theirs.mean:g}", f"{theirs.std:g}"]
+                row += [f"{theirs.mean:g}", f"{theirs.std:g}", f"{paper.gain[i]:g}"]
                 row += [f"{standard_errors(sample, theirs):.3f}", f"{differ(sample, theirs):.3g}"]
             rows.append(row)
-    return Table("skill", [*header.split(","), "standard_errors", "welch_p"], rows)
+    return Table("skill", header.split(","), rows)
 
 
 def agreement_table(results: Results) -> Table:
@@ -143,13 +149,11 @@ def claims_tables(results: Results) -> dict[str, Table]:
 def habits_table(results: Results) -> Table:
     """TD3 and TQC with the published habits and without, by the error of the globe."""
     rows = []
-    for cell in cells():
-        other = Cell(cell.env, cell.agents, cell.scheme, cell.algo, "corrected")
-        if cell.preset == "corrected" or "corrected" not in PRESETS[cell.algo]:
+    for cell, result in results.items():
+        other = replace(cell, preset="corrected")
+        if cell.preset == "corrected" or other not in results:
             continue
-        if cell not in results or other not in results:
-            continue
-        ours, without = results[cell].globe(), results[other].globe()
+        ours, without = result.globe(), results[other].globe()
         p = differ(ours, without)
         better = GAP if p >= LEVEL else "paper" if ours.mean < without.mean else "corrected"
         rows.append(
@@ -169,11 +173,17 @@ def habits_table(results: Results) -> Table:
 
 
 def limit_table(results: Results) -> Table:
-    """How far each cell is between the static model and optimal control."""
+    """How far each cell is between the static model and optimal control.
+
+    Agents that are never averaged while they learn have no global policy to speak of.
+    """
     rows = []
     for cell, result in results.items():
         row = [cell.name]
         for policy in ("local", "global"):
+            if policy == "global" and cell.scheme == "nofed":
+                row += [GAP] * 3
+                continue
             value, share = result.evaluation_return(policy), result.share_of_limit(policy)
             row += [f"{result.globe(policy).mean:.2f}", f"{value:.0f}", f"{100 * share:.0f}"]
         rows.append([text.replace("-", "−") if i else text for i, text in enumerate(row)])

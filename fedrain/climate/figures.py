@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, UInt8
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -110,7 +111,10 @@ def save_figure(figure: Figure, path: str | Path) -> None:
         raise InputError(f"{path}: a picture's name ends in one of {', '.join(FORMATS)}")
     # The same picture is the same file: no date of making.
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(picture_format)
-    write_whole(
-        path,
-        lambda partial: figure.savefig(partial, format=picture_format, dpi=200, metadata=metadata),
-    )
+    with rc_context({"pdf.fonttype": 42}):  # TrueType, since some journals refuse Type 3
+        write_whole(
+            path,
+            lambda partial: figure.savefig(
+                partial, format=picture_format, dpi=200, metadata=metadata
+            ),
+        )
