@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,12 @@ import xarray as xr
 
 from fedrain.benchmark import load_results
 from fedrain.benchmark.cost import published_core_hours
-from fedrain.benchmark.tables import agreement_table, skill_table
+from fedrain.benchmark.tables import agreement_table, claims_tables, cost_table, skill_table
 from fedrain.climate import ENERGY_BALANCE_PARAMETERS, ncep_zonal_mean
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV3
 
 ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 DATES = {"units": "days since 2001-01-01"}
 
 
@@ -62,31 +64,60 @@ def test_parameter_tables_are_the_parameters(page):
         assert any(figures <= numbers for numbers in written), row.symbol
 
 
-def test_headline_is_that_of_the_results():
+@pytest.fixture(scope="module")
+def results():
+    return load_results(ROOT / "benchmark" / "results")
+
+
+def rows_of(table):
+    return [line for line in table.markdown().splitlines() if line.startswith("|")]
+
+
+def test_headline_is_that_of_the_results(results):
     """The README shows what ``fedrain benchmark tables`` makes of the results in the checkout."""
-    results = load_results(ROOT / "benchmark" / "results")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = skill_table(results, "ebm-v3", 6, "ddpg", "paper").markdown()
-    rows = [line for line in table.splitlines() if line.startswith("|")]
-    assert "\n".join(rows) in readme
+    assert "\n".join(rows_of(skill_table(results, "ebm-v3", 6, "ddpg", "paper"))) in README
     counts: dict[str, list[int]] = {"ddpg": [0, 0], "others": [0, 0]}
     for algo, _, _, told, *_ in agreement_table(results).rows:
         for i, number in enumerate(map(int, told.split(" of "))):
             counts["ddpg" if algo == "ddpg" else "others"][i] += number
     within, compared = counts["ddpg"]
     assert within == compared
-    assert f"All {compared} means of DDPG" in readme
+    assert f"All {compared} means of DDPG" in README
     within, compared = counts["others"]
-    assert f"Of those of TD3 and TQC, {within} of {compared} do" in readme
+    assert f"Of those of TD3 and TQC, {within} of {compared} do" in README
+
+
+def test_costs_are_those_of_the_results(results):
     told = re.search(
-        r"(\d+) of the 65 cells are done, in ([\d.]+) hours .*?, ([\d.]+) core-hours; climlab and "
-        r"PyTorch would need (\d+) core-hours",
-        " ".join(readme.split()),
+        r"The (\d+) cells (?:that are done )?took ([\d.]+) core-hours, ([\d.]+) hours .*?; climlab "
+        r"and PyTorch would need (\d+) core-hours",
+        " ".join(README.split()),
     )
     published = sum(map(published_core_hours, results))
     hours = sum(result.hours for result in results.values())
     core_hours = sum(result.core_hours for result in results.values())
     assert told is not None
     assert told.groups() == (
-        str(len(results)), f"{hours:.1f}", f"{core_hours:.1f}", f"{published:.0f}",
+        str(len(results)), f"{core_hours:.1f}", f"{hours:.1f}", f"{published:.0f}",
     )  # fmt: skip
+    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    totals = [row for row in rows_of(cost_table(results)) if row.startswith("| all ")]
+    assert len(totals) == 4
+    assert "\n".join(totals) in page
+
+
+def test_verdicts_are_those_of_the_results(results):
+    judged = claims_tables(results)["claims"]
+    number = Counter(row[-1] for row in judged.rows)
+    told = " ".join(README.split()).partition("put to tests")[2].partition("Some of them")[0]
+    undecided = number["mixed"] + number["not decided by ten seeds"]
+    for words in (
+        f"{len(judged.rows)} claims", f"{number['holds']} hold in ours",
+        f"{number['holds in part']} hold in part", f"of {number['points that way']} the figures",
+        f"{number['does not hold']} do not hold", f"{undecided} are mixed or not decided",
+    ):  # fmt: skip
+        assert words in told
+    header, _, *rows = rows_of(judged)
+    shown = README.partition(header)[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(shown) > 5
+    assert set(shown) < set(rows)
