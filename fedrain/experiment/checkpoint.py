@@ -89,7 +89,8 @@ class Checkpoints:
     @property
     def episode(self) -> int:
         """Episodes that the newest one has, by its name; none if there is no checkpoint."""
-        return int(self._states()[-1].stem.split("-")[1]) if self._states() else 0
+        states = self._states()  # once: the run may end, and remove them, in between
+        return int(states[-1].stem.split("-")[1]) if states else 0
 
     def remove(self) -> None:
         """All of them, when the run is finished."""
