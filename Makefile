@@ -40,7 +40,7 @@ types: $(VENV)/.installed-test
 proto:
 	$(PYTHON) -m venv .venv-proto
 	.venv-proto/bin/python -m pip install --quiet 'grpcio-tools==1.62.3' 'setuptools<80'
-	.venv-proto/bin/python -m grpc_tools.protoc -I. --python_out=. fedrain/federation/flower/climate.proto
+	.venv-proto/bin/python -m grpc_tools.protoc -I. --python_out=. fedrain/flower/climate.proto
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W -q docs docs/_build/html

@@ -13,8 +13,8 @@ import time
 from training_speed import fused, update_work
 
 from fedrain.agents import DDPG, load_algorithm
+from fedrain.agents.step import spaces_of
 from fedrain.envs import make
-from fedrain.experiment.stepping import spaces_of
 
 AGENTS = (1, 2, 6, 12, 24, 48, 96)
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from fedrain.experiment import configure
-from fedrain.federation.flower.deployment import run_whole
-from fedrain.federation.flower.local import run_local
-from fedrain.federation.flower.server import Federation
-from fedrain.federation.flower.simulation import run_simulation
+from fedrain.flower.deployment import run_whole
+from fedrain.flower.local import run_local
+from fedrain.flower.server import Federation
+from fedrain.flower.simulation import run_simulation
 
 ENGINES: dict[str, Callable[[Federation], None]] = {
     "local": run_local,

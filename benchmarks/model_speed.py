@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fedrain.climate import EnergyBalanceModel, Grid, integrate
-from fedrain.climate.climlab_model import import_climlab
+from fedrain.climate.models.climlab import import_climlab
 
 STEPS = 200
 SAMPLE = 0.1  # seconds that one sample is to take

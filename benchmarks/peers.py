@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from fedrain.agents import DDPG, TD3, TQC, Algorithm
-from fedrain.climate.climlab_model import import_climlab
+from fedrain.climate.models.climlab import import_climlab
 from fedrain.envs import make
 from fedrain.envs.single_agent import EnergyBalanceV1
 

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 
 from fedrain.agents import load_algorithm
+from fedrain.agents.step import spaces_of, start_training
 from fedrain.envs import make
 from fedrain.experiment.fused import run_episode
-from fedrain.experiment.stepping import spaces_of, start_training
 from fedrain.federation import Sharing
 
 #: Pattern of an operation's name in the compiler's listing or of its origin, and what it is.

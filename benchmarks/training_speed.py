@@ -20,10 +20,10 @@ import jax
 import jax.numpy as jnp
 
 from fedrain.agents import DDPG, Algorithm, load_algorithm
+from fedrain.agents.step import spaces_of, start_training
 from fedrain.envs import Environment, make
 from fedrain.experiment.cores import Cores, open_cores
 from fedrain.experiment.fused import run_episode
-from fedrain.experiment.stepping import spaces_of, start_training
 from fedrain.federation import Sharing
 
 CELLS = {"v1": ("ebm-v1", 1, 10), "v2": ("ebm-v2", 6, 2), "v3": ("ebm-v3", 6, 10)}

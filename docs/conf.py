@@ -4,8 +4,8 @@ import inspect
 from pathlib import Path
 
 import fedrain
-from fedrain.benchmark import load_results, make_figures, make_tables, write_report
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV2, EnergyBalanceV3
+from fedrain.paper import load_results, make_figures, make_tables, write_report
 
 project = "FedRAIN"
 author = "The FedRAIN developers"
@@ -40,7 +40,7 @@ def write_environment_pages() -> None:
 
 def write_benchmark() -> None:
     """Tables, figures and report of the benchmark, from the results in the checkout."""
-    folder = DOCS.parent / "benchmark" / "results"
+    folder = DOCS.parent / "results" / "paper"
     results = load_results(folder)
     make_tables(results, GENERATED / "tables")
     write_report(results, folder, GENERATED / "report" / "report.html")

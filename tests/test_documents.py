@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fedrain.benchmark import load_results
-from fedrain.benchmark.cost import published_core_hours
-from fedrain.benchmark.tables import agreement_table, claims_tables, cost_table, skill_table
 from fedrain.climate import ENERGY_BALANCE_PARAMETERS, ncep_zonal_mean
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV3
+from fedrain.paper import load_results
+from fedrain.paper.cost import published_core_hours
+from fedrain.paper.tables import agreement_table, claims_tables, cost_table, skill_table
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ def test_parameter_tables_are_the_parameters(page):
 
 @pytest.fixture(scope="module")
 def results():
-    return load_results(ROOT / "benchmark" / "results")
+    return load_results(ROOT / "results" / "paper")
 
 
 def rows_of(table):

@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> None:
     from fedrain import baselines
     from fedrain.baselines.records import sequence_dataset
     from fedrain.climate import skill_table
-    from fedrain.files import write_dataset
+    from fedrain.io import write_dataset
 
     environment = _environment(options)
     keys = ("goal", "seed", "ensemble", "iterations")
@@ -88,13 +88,13 @@ def _picture(environment: "Environment", result: "Baseline", path: str) -> None:
     import numpy as np
 
     from fedrain.baselines import static
-    from fedrain.climate.figures import ProfileFigure
+    from fedrain.plotting import ProfileFigure
 
     curves = {"static": static(environment).profile}
     labels = {"static": "static model"}
     if result.name != "static":
         curves["model"], labels["model"] = result.profile, result.name
-    picture = ProfileFigure(environment.model.grid, np.array(environment.target), labels)
+    picture = ProfileFigure(environment.model.grid.centres, np.array(environment.target), labels)
     picture.update(
         f"{result.name.capitalize()} parameters after {environment.episode_length} steps: "
         f"global error {result.skill.globe:.2f} K",

@@ -27,18 +27,18 @@ def add(commands: Any) -> None:
             help="checkpoints of cells that are not done (runs/benchmark)",
         )
     run.add_argument("--jobs", type=int, metavar="N", help="cells at once (measured)")
-    for parser, out in ((tables, "benchmark/tables"), (figures, "benchmark/figures")):
+    for parser, out in ((tables, "results/tables"), (figures, "results/figures")):
         parser.add_argument("--out", default=out, metavar="DIR", help=f"where to ({out})")
     report = names.add_parser("report", help="one HTML page that needs no network")
     report.add_argument(
-        "--out", default="benchmark/report.html", metavar="FILE", help="(benchmark/report.html)"
+        "--out", default="results/report.html", metavar="FILE", help="(results/report.html)"
     )
     for parser in (run, state, tables, figures, report):
         parser.add_argument(
             "--results",
-            default="benchmark/results",
+            default="results/paper",
             metavar="DIR",
-            help="a file for each cell that is done (benchmark/results)",
+            help="a file for each cell that is done (results/paper)",
         )
     add_json(state)
     run.set_defaults(command=_run)
@@ -49,8 +49,8 @@ def add(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from fedrain.benchmark import Store, cells, make_references
-    from fedrain.benchmark.jobs import cores_used, jobs_for, run_jobs
+    from fedrain.paper import Store, cells, make_references
+    from fedrain.paper.jobs import cores_used, jobs_for, run_jobs
 
     store, matrix = Store(options.results, options.work), cells(options.only)
     if options.jobs is not None and options.jobs < 1:
@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _status(options: argparse.Namespace) -> None:
-    from fedrain.benchmark import Store, cells, status
+    from fedrain.paper import Store, cells, status
 
     rows = status(Store(options.results, options.work), cells(options.only))
     left = sum(row.get("expected_seconds", 0.0) for row in rows)
@@ -94,7 +94,7 @@ def _status(options: argparse.Namespace) -> None:
 
 
 def _tables(options: argparse.Namespace) -> None:
-    from fedrain.benchmark import agreement_table, load_results, make_tables
+    from fedrain.paper import agreement_table, load_results, make_tables
 
     results = load_results(options.results)
     paths = make_tables(results, Path(options.out))
@@ -103,14 +103,14 @@ def _tables(options: argparse.Namespace) -> None:
 
 
 def _figures(options: argparse.Namespace) -> None:
-    from fedrain.benchmark import load_results, make_figures
+    from fedrain.paper import load_results, make_figures
 
     paths = make_figures(load_results(options.results), Path(options.out))
     say(f"{len(paths)} files in {options.out}")
 
 
 def _report(options: argparse.Namespace) -> None:
-    from fedrain.benchmark import load_results, write_report
+    from fedrain.paper import load_results, write_report
 
     path = Path(options.out)
     write_report(load_results(options.results), options.results, path)

@@ -25,6 +25,7 @@ def add(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> None:
     from fedrain.experiment import load
     from fedrain.experiment.report import share_of_limit, skill_report
+    from fedrain.paper.published import published_column
 
     run = load(options.run)
     found = run.summary(options.policy)
@@ -34,13 +35,13 @@ def _run(options: argparse.Namespace) -> None:
         share = share_of_limit(run, options.policy)
         print(json.dumps({"run": run.configuration.name, **found, "share_of_limit": share}))
     else:
-        print(skill_report(run))
+        print(skill_report(run, published_column(run.configuration)))
 
 
 def _forcing(run: "Run", options: argparse.Namespace) -> None:
-    from fedrain.climate.figures import save_figure
     from fedrain.experiment.forcing import evaluate_forced, forcing_table
     from fedrain.experiment.forcing_figure import forcing_figure
+    from fedrain.plotting import save_figure
 
     results = evaluate_forced(run, options.policy)
     path = run.folder / "forcing.png"

@@ -14,7 +14,7 @@ from fedrain.cli.train import add_experiment, chosen_configuration, finish
 from fedrain.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from fedrain.federation.flower.server import Federation
+    from fedrain.flower.server import Federation
 
 ENGINES = {
     "local": "in one process (default)",
@@ -141,8 +141,8 @@ def _federate(
 ) -> None:
     """Run a federation to its end, unless it has reached it before."""
     from fedrain.experiment.run import Run
-    from fedrain.federation.flower.server import Federation, open_run
-    from fedrain.files import alone_in
+    from fedrain.flower.server import Federation, open_run
+    from fedrain.io import alone_in
 
     configuration, strategy = chosen_configuration(options), options.strategy
     out = Path("runs") / f"{configuration.name}-{engine}"
@@ -164,18 +164,18 @@ def _run(options: argparse.Namespace) -> None:
     _prepare(simulation=options.engine == "simulation")
     run: Callable[[Federation], None]
     if options.engine == "local":
-        from fedrain.federation.flower.local import run_local as run
+        from fedrain.flower.local import run_local as run
     elif options.engine == "simulation":
-        from fedrain.federation.flower.simulation import run_simulation as run
+        from fedrain.flower.simulation import run_simulation as run
     else:
-        from fedrain.federation.flower.deployment import run_whole as run
+        from fedrain.flower.deployment import run_whole as run
     _federate(options, options.engine, run)
 
 
 def _server(options: argparse.Namespace) -> None:
     _prepare()
-    from fedrain.federation.flower.deployment import read_credentials, run_server
-    from fedrain.federation.flower.superlink import check_listener
+    from fedrain.flower.deployment import read_credentials, run_server
+    from fedrain.flower.superlink import check_listener
 
     credentials, address = read_credentials(options.credentials, options.insecure), _listen(options)
     check_listener(address, credentials)
@@ -184,9 +184,9 @@ def _server(options: argparse.Namespace) -> None:
 
 def _node(options: argparse.Namespace) -> None:
     _prepare()
-    from fedrain.federation.flower.deployment import end_with_input, read_credentials
-    from fedrain.federation.flower.node import Resident, run_node
-    from fedrain.files import alone_in
+    from fedrain.flower.deployment import end_with_input, read_credentials
+    from fedrain.flower.node import Resident, run_node
+    from fedrain.io import alone_in
 
     credentials = read_credentials(options.credentials, options.insecure)
     folder = Path(options.folder or f"node-{options.region}")
@@ -201,11 +201,10 @@ def _climate(options: argparse.Namespace) -> None:
     _prepare()
     from fedrain.experiment import configure
     from fedrain.experiment.configuration import from_dict
-    from fedrain.experiment.storage import read_json
-    from fedrain.federation.flower.climate import SharedClimate
-    from fedrain.federation.flower.coupling import serve_climate
-    from fedrain.federation.flower.deployment import end_with_input, read_credentials
-    from fedrain.files import alone_in
+    from fedrain.flower.climate import SharedClimate
+    from fedrain.flower.coupling import serve_climate
+    from fedrain.flower.deployment import end_with_input, read_credentials
+    from fedrain.io import alone_in, read_json
 
     credentials = read_credentials(options.credentials, options.insecure)
     address = _listen(options)
@@ -232,7 +231,7 @@ def _climate(options: argparse.Namespace) -> None:
 
 def _certificates(options: argparse.Namespace) -> None:
     _prepare()
-    from fedrain.federation.flower.credentials import make_credentials
+    from fedrain.flower.credentials import make_credentials
 
     if options.regions < 1:
         raise InputError(f"a federation has one region or more, not {options.regions}")

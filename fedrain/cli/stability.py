@@ -127,11 +127,11 @@ def _tipping(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _diagram(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
-    from fedrain.climate.figures import save_figure
     from fedrain.climate.stability import global_curve
     from fedrain.climate.stability.figures import diagram_figure, spectrum_figure, states_figure
     from fedrain.climate.stability.records import branch_dataset
-    from fedrain.files import write_dataset
+    from fedrain.io import write_dataset
+    from fedrain.plotting import save_figure
 
     result = _tipping(branch, options)
     out = Path(options.out)
@@ -152,11 +152,11 @@ def _diagram(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
 def _hysteresis(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
-    from fedrain.climate.figures import save_figure
     from fedrain.climate.stability import global_curve, hysteresis, stairs
     from fedrain.climate.stability.figures import diagram_figure
     from fedrain.climate.stability.records import hysteresis_dataset
-    from fedrain.files import write_dataset
+    from fedrain.io import write_dataset
+    from fedrain.plotting import save_figure
 
     result = _tipping(branch, options)
     if not options.step > 0:

@@ -64,7 +64,7 @@ def chosen_configuration(options: argparse.Namespace) -> "Configuration":
     """The experiment that the arguments name."""
     from fedrain.experiment import configure
     from fedrain.experiment.configuration import from_dict
-    from fedrain.experiment.storage import read_json
+    from fedrain.io import read_json
 
     if getattr(options, "experiment", None) is not None:
         return from_dict(read_json(Path(options.experiment)))
@@ -86,9 +86,10 @@ def finish(folder: Path) -> None:
     """Show what a finished run has reached."""
     from fedrain.experiment import load
     from fedrain.experiment.report import skill_report, write_figures
+    from fedrain.paper.published import published_column
 
     run = load(folder)
-    print(skill_report(run))
+    print(skill_report(run, published_column(run.configuration)))
     for path in write_figures(run):
         say(f"picture: {path}")
 

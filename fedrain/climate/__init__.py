@@ -1,11 +1,16 @@
 """The physics: grid, insolation, the energy balance model, its parameters and its target."""
 
 from fedrain.climate.climatology import ncep_zonal_mean, target_profile
-from fedrain.climate.climlab_model import ClimlabModel
 from fedrain.climate.diagnostics import diagnostics, heat_transport
-from fedrain.climate.energy_balance import ClimateModel, EnergyBalanceModel, integrate, trajectory
 from fedrain.climate.grid import Grid
 from fedrain.climate.insolation import Orbit, annual_insolation, daily_insolation
+from fedrain.climate.models.climlab import ClimlabModel
+from fedrain.climate.models.energy_balance import (
+    ClimateModel,
+    EnergyBalanceModel,
+    integrate,
+    trajectory,
+)
 from fedrain.climate.netcdf import ZonalMean, read_zonal_mean
 from fedrain.climate.parameters import (
     ENERGY_BALANCE_PARAMETERS,

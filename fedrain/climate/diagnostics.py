@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
-from fedrain.climate.climlab_model import ClimlabModel
-from fedrain.climate.energy_balance import EnergyBalanceModel
 from fedrain.climate.grid import EARTH_RADIUS, Grid
+from fedrain.climate.models.climlab import ClimlabModel
+from fedrain.climate.models.energy_balance import EnergyBalanceModel
 from fedrain.climate.parameters import Parameters
 from fedrain.errors import InputError
 

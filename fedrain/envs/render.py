@@ -10,10 +10,10 @@ from jaxtyping import Float, UInt8
 from matplotlib.figure import Figure
 
 from fedrain.climate import trajectory
-from fedrain.climate.figures import ProfileFigure
 from fedrain.climate.skill import area_weighted_rmse
 from fedrain.envs.environment import Environment, State
 from fedrain.errors import InputError
+from fedrain.plotting import ProfileFigure
 
 RENDER_MODES = ("human", "rgb_array")
 
@@ -47,7 +47,7 @@ class Renderer:
         """The figure, in a window if there is to be one."""
         environment = self.environment
         picture = ProfileFigure(
-            environment.model.grid,
+            environment.model.grid.centres,
             np.array(environment.target),
             {"static": "static model", "model": "model with agents"},
             self._window() if self.mode == "human" else None,

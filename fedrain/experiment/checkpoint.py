@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fedrain.agents.step import Training
 from fedrain.errors import InputError
-from fedrain.experiment.stepping import Training
-from fedrain.experiment.storage import flatten, read_arrays, unflatten, write_arrays
+from fedrain.io import flatten, read_arrays, unflatten, write_arrays
 
 
 class Checkpoints:

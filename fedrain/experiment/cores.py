@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from fedrain.experiment.stepping import Training
+from fedrain.agents.step import Training
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -10,9 +10,9 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 
 from fedrain.agents import Algorithm, Lens, Spaces
 from fedrain.agents.networks import Network
+from fedrain.agents.step import EVALUATION, agent_keys, spaces_of
 from fedrain.climate import BAND_NAMES, Skill, band_skill
 from fedrain.envs import Environment, State
-from fedrain.experiment.stepping import EVALUATION, agent_keys, spaces_of
 
 
 class Evaluation(NamedTuple):

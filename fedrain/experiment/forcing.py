@@ -15,13 +15,13 @@ from jaxtyping import Array, Float, UInt32
 
 from fedrain.agents import Algorithm
 from fedrain.agents.networks import Network
+from fedrain.agents.step import EVALUATION, agent_keys
 from fedrain.baselines import constant
 from fedrain.climate import EnergyBalanceModel, Skill, band_skill
 from fedrain.envs import Environment, State
 from fedrain.errors import InputError
 from fedrain.experiment.evaluation import policy_actions
 from fedrain.experiment.run import Run
-from fedrain.experiment.stepping import EVALUATION, agent_keys
 
 DOUBLED_CO2 = -3.7  # W m⁻² of outgoing longwave radiation
 WARMING = 3.0  # K

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from fedrain.agents import Algorithm, Batch, Lens, Losses
-from fedrain.envs import Environment, State
-from fedrain.experiment.stepping import (
+from fedrain.agents.step import (
     Draws,
     Training,
     choose_actions,
@@ -24,6 +23,7 @@ from fedrain.experiment.stepping import (
     shape,
     spaces_of,
 )
+from fedrain.envs import Environment, State
 from fedrain.federation import Sharing, actor_distance, average
 
 

@@ -16,9 +16,7 @@ from jaxtyping import Float
 from pettingzoo import ParallelEnv
 
 from fedrain.agents import Algorithm, Batch, Lens, Losses, Spaces
-from fedrain.errors import InputError
-from fedrain.experiment.fused import EpisodeLog, gather_losses
-from fedrain.experiment.stepping import (
+from fedrain.agents.step import (
     Training,
     choose_actions,
     draw,
@@ -27,6 +25,8 @@ from fedrain.experiment.stepping import (
     start_training,
     steps_held,
 )
+from fedrain.errors import InputError
+from fedrain.experiment.fused import EpisodeLog, gather_losses
 from fedrain.federation import Sharing, actor_distance, average
 
 

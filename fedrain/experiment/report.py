@@ -8,18 +8,17 @@ from matplotlib.figure import Figure
 
 from fedrain.baselines import share_reached, static
 from fedrain.climate import BAND_NAMES, trajectory
-from fedrain.climate.figures import STYLES, latitude_axis, save_figure
 from fedrain.envs import Environment
-from fedrain.experiment.published import published_skill
 from fedrain.experiment.run import Run
+from fedrain.plotting import STYLES, latitude_axis, save_figure
 
 TIMES = (1, 40, 80, 120, 160, 200)
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SPREAD = 1.96
 
 
-def skill_report(run: Run) -> str:
-    """AreaWRMSE of both policies beside the static model and, where it has it, the paper."""
+def skill_report(run: Run, beside: dict[str, list[str]] | None = None) -> str:
+    """AreaWRMSE of both policies beside the static model, and beside columns of one's own."""
     columns: dict[str, list[str]] = {}
     fixed = static(run.configuration.make_environment()).skill
     columns["static"] = [f"{value:.3f}" for value in (*fixed.bands, fixed.globe)]
@@ -32,9 +31,7 @@ def skill_report(run: Run) -> str:
             f"{m:.2f}" if single else f"{m:.2f} ± {s:.2f}"
             for m, s in zip(means, spreads, strict=True)
         ]
-    if (paper := published_skill(run.configuration)) is not None:
-        pairs = zip(paper.mean, paper.std, strict=True)
-        columns["paper"] = [*(f"{m:.2f} ± {s:.2f}" for m, s in pairs), ""]
+    columns |= beside or {}
     widths = [max(len(name), *map(len, cells)) for name, cells in columns.items()]
     lines = [
         "areaWRMSE (K)  " + "  ".join(n.rjust(w) for n, w in zip(columns, widths, strict=True))

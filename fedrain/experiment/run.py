@@ -13,14 +13,13 @@ from jaxtyping import Array, Float, Int
 
 from fedrain.agents import Lens
 from fedrain.agents.networks import Network
+from fedrain.agents.step import EVALUATION, agent_keys, spaces_of, start_training
 from fedrain.climate import Skill
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration, from_dict
 from fedrain.experiment.evaluation import evaluation_noise, summary
 from fedrain.experiment.records import POLICIES
-from fedrain.experiment.stepping import EVALUATION, agent_keys, spaces_of, start_training
-from fedrain.experiment.storage import read_arrays, read_json, unflatten
-from fedrain.files import read_dataset
+from fedrain.io import read_arrays, read_dataset, read_json, unflatten
 
 RESULTS = ("returns.nc", "skill.nc", "weights.safetensors")
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from fedrain.agents import Losses
 from fedrain.agents.networks import Network
+from fedrain.agents.step import HEALTHY, Training, spaces_of, start_training
 from fedrain.envs import Environment
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
@@ -18,10 +19,8 @@ from fedrain.experiment.cores import Cores, open_cores
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import EpisodeLog, run_episode
 from fedrain.experiment.records import returns_dataset, skill_dataset
-from fedrain.experiment.stepping import HEALTHY, Training, spaces_of, start_training
-from fedrain.experiment.storage import flatten, write_arrays
 from fedrain.federation import mean_network
-from fedrain.files import write_dataset
+from fedrain.io import flatten, write_arrays, write_dataset
 
 History = dict[str, np.ndarray]
 

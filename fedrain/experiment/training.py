@@ -15,10 +15,9 @@ from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration, from_dict, versions
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.run import Run
-from fedrain.experiment.storage import read_json, write_json
 from fedrain.experiment.trainer import Trainer, write_results
 from fedrain.federation import Sharing
-from fedrain.files import alone_in, is_trace
+from fedrain.io import alone_in, is_trace, read_json, write_json
 
 CHECKPOINT_SECONDS = 20.0
 

@@ -1,5 +1,5 @@
 """Federation: the agents' policies are averaged, and each goes on from the average."""
 
-from fedrain.federation.aggregation import Sharing, actor_distance, average, mean_network
+from fedrain.federation.mixing import Sharing, actor_distance, average, mean_network
 
 __all__ = ["Sharing", "actor_distance", "average", "mean_network"]

@@ -13,7 +13,7 @@ from fedrain.agents.presets import make_algorithm
 from fedrain.errors import InputError, MissingExtraError
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.training import Say, identity
-from fedrain.files import write_whole
+from fedrain.io import write_whole
 from fedrain.tuning.space import Space
 from fedrain.tuning.trial import OBJECTIVES, score
 

@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Array
 
 from fedrain.agents import Algorithm
+from fedrain.agents.step import Training
 from fedrain.envs import Environment
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import EpisodeLog, play_episode
-from fedrain.experiment.stepping import Training
 from fedrain.experiment.trainer import Trainer
 
 #: Hyperparameters that no branch in the program depends on.

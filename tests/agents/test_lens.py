@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from fedrain.agents import Lens, Spaces, load_algorithm
-from fedrain.agents.lens import hats
 from fedrain.agents.networks import apply_network, excess, init_network
 from fedrain.agents.options import Options, without_off
+from fedrain.agents.step import draw, spaces_of
+from fedrain.agents.transforms import hats
 from fedrain.envs import make
-from fedrain.experiment.stepping import draw, spaces_of
 
 SPACES = Spaces(3, (0.55, 1.4), (0.65, 4.2), (-45.0, 45.0))
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedrain.climate import ClimlabModel, EnergyBalanceModel, Grid, Orbit
-from fedrain.climate.climlab_model import import_climlab
+from fedrain.climate.models.climlab import import_climlab
 from fedrain.errors import MissingExtraError
 from tests.conftest import random_parameters
 

@@ -16,7 +16,7 @@ from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import Session
-from fedrain.files import LOCK, alone_in
+from fedrain.io import LOCK, alone_in
 from tests.experiment.small import SMALL, small_preset
 
 

@@ -14,7 +14,7 @@ from fedrain.climate import band_skill
 from fedrain.experiment import configure, train
 from fedrain.experiment.configuration import from_dict
 from fedrain.experiment.forcing import SCENARIOS, evaluate_forced
-from fedrain.experiment.storage import read_json
+from fedrain.io import read_json
 from tests.experiment.small import SMALL, small_preset
 
 

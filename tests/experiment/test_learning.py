@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import pytest
 
 from fedrain.agents import DDPG, TD3, TQC
+from fedrain.agents.step import spaces_of, start_training
 from fedrain.climate import Grid, Parameter, ParameterTable
 from fedrain.envs import make
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import run_episode
-from fedrain.experiment.stepping import spaces_of, start_training
 from fedrain.federation import Sharing
 
 PULL, COST, START, LENGTH = 0.5, 0.3, 2.0, 5

@@ -11,10 +11,7 @@ import pytest
 from fedrain.agents import Batch, Lens, Spaces, load_algorithm
 from fedrain.agents.networks import Layer
 from fedrain.agents.presets import ALGORITHMS, make_algorithm
-from fedrain.envs import parallel_env
-from fedrain.experiment import configure, load, train, training
-from fedrain.experiment.host import Shared, train_on_host
-from fedrain.experiment.stepping import (
+from fedrain.agents.step import (
     draw,
     learn,
     shape,
@@ -23,9 +20,12 @@ from fedrain.experiment.stepping import (
     spaces_of,
     start_training,
 )
-from fedrain.experiment.storage import read_arrays
+from fedrain.envs import parallel_env
+from fedrain.experiment import configure, load, train, training
+from fedrain.experiment.host import Shared, train_on_host
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing
+from fedrain.io import read_arrays
 from tests.experiment.small import OPTIONS, SMALL, small_preset
 
 

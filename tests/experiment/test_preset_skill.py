@@ -6,7 +6,7 @@ import pytest
 from fedrain.baselines import static
 from fedrain.envs import make
 from fedrain.experiment import configure, train
-from fedrain.experiment.published import published_cells
+from fedrain.paper.published import published_cells
 
 #: Optimal control of a shared climate leaves 1.39 K.
 NEAR = 1.05 * 1.39

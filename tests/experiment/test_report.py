@@ -3,8 +3,8 @@ import pytest
 
 from fedrain.cli import main
 from fedrain.experiment import configure, load, train
-from fedrain.experiment.published import published_cells, published_skill
 from fedrain.experiment.report import skill_report, write_figures
+from fedrain.paper.published import published_cells, published_skill
 from tests.experiment.small import SMALL, small_preset
 
 

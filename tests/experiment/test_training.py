@@ -17,6 +17,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 import fedrain
 from fedrain.agents import Batch
+from fedrain.agents.step import Draws, draw, learn, spaces_of, start_training
 from fedrain.climate import BAND_NAMES
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment import configure, load, train
@@ -24,10 +25,9 @@ from fedrain.experiment.forcing import evaluate_forced
 from fedrain.experiment.fused import run_episode
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.report import spread
-from fedrain.experiment.stepping import Draws, draw, learn, spaces_of, start_training
-from fedrain.experiment.storage import read_arrays
 from fedrain.experiment.training import Session
 from fedrain.federation import Sharing, average
+from fedrain.io import read_arrays
 from tests.experiment.small import SMALL, small_preset
 
 

@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedrain.climate.figures import latitude_axis
 from fedrain.climate.stability.continuation import Branch, Point
 from fedrain.climate.stability.global_mean import GlobalCurve
 from fedrain.climate.stability.hysteresis import Hysteresis
 from fedrain.climate.stability.spectrum import analytic_eigenvalues, spectrum
+from fedrain.plotting import latitude_axis
 
 #: Warm, intermediate and cold equilibria, from the Okabe–Ito palette.
 STATES = (("warm", "#D55E00", "-"), ("intermediate", "#000000", "--"), ("cold", "#0072B2", "-"))

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import fsolve
 
 from fedrain.climate import Grid
-from fedrain.climate.climlab_model import import_climlab
+from fedrain.climate.models.climlab import import_climlab
 from fedrain.climate.stability import (
     FeedbackModel,
     analytic_eigenvalues,

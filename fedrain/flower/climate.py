@@ -1,0 +1,232 @@
+"""One climate that the agents of several regions share, in lock step.
+
+Each agent hands in its parameters for a step and gets its slice of the state and its reward once
+all have done so and the climate has moved. One that does not answer in time is given its last
+parameters, or the static ones, until it begins an episode again, so that the globe does not stop;
+this is recorded. What was handed in twice is answered the same twice, so that an agent may ask
+again when it has lost the answer, or when the climate was lost and came back from its journal.
+"""
+
+import csv
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from fedrain.envs import Environment, State
+from fedrain.errors import InputError
+from fedrain.experiment.host import MissedStepError
+from fedrain.experiment.training import Say
+from fedrain.io import read_arrays, write_arrays
+
+
+class Answer(NamedTuple):
+    """What an agent gets for a step."""
+
+    observation: Float[np.ndarray, " obs"]
+    reward: float
+    ended: bool
+    of_all: Float[np.ndarray, " region"] | None = None  # all rewards, if the climate tells them
+
+
+class Episode(NamedTuple):
+    """Which episode is played: of the federation, not of an agent, which may have missed some."""
+
+    number: int
+    seed: int
+    run: str = ""  # differs from federation to federation
+
+
+class Late(NamedTuple):
+    """A step for which the parameters of a region were not there."""
+
+    episode: Episode
+    step: int
+    region: int
+
+
+@dataclass
+class _Play:
+    """The latest episode of a seed."""
+
+    episode: Episode
+    state: State
+    start: Float[np.ndarray, "agent obs"]
+    absent: set[int]  # late, or gone: not waited for
+    heard: set[int] = field(default_factory=set)  # have handed in something
+    time: int = 0
+    over: bool = False
+    actions: dict[int, Float[np.ndarray, " action"]] = field(default_factory=dict)
+    #: A thread may wake only after the next step, and an agent ask again: results are kept.
+    results: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+
+class SharedClimate:
+    """The climate, for agents in threads of this process or behind a connection."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        patience: float,
+        say: Say,
+        static: bool = False,
+        folder: Path | None = None,
+    ) -> None:
+        if not environment.shared_climate:
+            raise InputError("the agents of this environment do not share a climate")
+        self.environment, self.patience, self.say = environment, patience, say
+        self.substitute_static, self.folder = static, folder
+        self.late: list[Late] = []
+        self._run = ""
+        self._gone: set[int] = set()  # not heard of in the whole of the latest episode
+        self._last = self._static()
+        self._condition = threading.Condition()
+        self._plays: dict[int, _Play] = {}  # by seed
+        self._advance = jax.jit(environment.step)
+        if folder is not None:
+            for path in sorted(folder.glob("seed-*.safetensors")):
+                self._load(path)
+
+    def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
+        """The start of an episode; the first agent to ask for it starts it for all.
+
+        An agent that was late waits until the others have finished the episode before.
+        """
+        self._check(region)
+        with self._condition:
+            if episode.run != self._run:  # a federation that starts anew
+                self._run, self._plays, self._gone = episode.run, {}, set()
+                self._last = self._static()
+            self._gone.discard(region)
+            while (play := self._plays.get(episode.seed)) and self._is_before(play, episode):
+                time = play.time
+                if not self._condition.wait(3 * self.patience) and play.time == time:
+                    play.over = True  # nobody plays it any more
+            if play is None or play.episode.number < episode.number:
+                play = self._start(episode)
+            if play.episode != episode or play.time:
+                at = f"episode {play.episode.number} is at step {play.time}"
+                raise MissedStepError(f"episode {episode.number} cannot be begun: {at}")
+            play.absent.discard(region)
+            return play.start[region]
+
+    def step(
+        self, region: int, episode: Episode, time: int, action: Float[np.ndarray, " action"]
+    ) -> Answer:
+        """Hand in the parameters of a step, and wait for the climate to move."""
+        self._check(region)
+        action = np.asarray(action, np.float32)
+        if action.shape != (self.environment.action_size,) or not np.isfinite(action).all():
+            raise InputError(f"region {region}: its parameters do not fit, or are not finite")
+        with self._condition:
+            play = self._plays.get(episode.seed)
+            if play is None or play.episode != episode or region in play.absent:
+                raise MissedStepError(f"episode {episode.number} goes on without region {region}")
+            if time == play.time:
+                self._hand_in(play, region, action)
+            if time not in play.results:
+                raise MissedStepError(f"the climate is at step {play.time}, not {time}")
+            observation, reward = play.results[time]
+            ended = time + 1 >= self.environment.episode_length
+            return Answer(observation[region], float(reward[region]), ended, reward)
+
+    def _static(self) -> dict[int, Float[np.ndarray, " action"]]:
+        return dict.fromkeys(self.environment.regions, self.environment.static_action)
+
+    def _check(self, region: int) -> None:
+        if region not in self.environment.regions:
+            raise InputError(f"there is no region {region}: they are 0 to {len(self._last) - 1}")
+
+    @staticmethod
+    def _is_before(play: _Play, episode: Episode) -> bool:
+        return play.episode.number < episode.number and not play.over
+
+    def _start(self, episode: Episode) -> _Play:
+        state, observation = self.environment.reset()
+        play = _Play(episode, state, np.asarray(observation), set(self._gone))
+        self._plays[episode.seed] = play
+        self._save(play)
+        return play
+
+    def _hand_in(self, play: _Play, region: int, action: Float[np.ndarray, " action"]) -> None:
+        time = play.time
+        play.actions[region] = action
+        play.heard.add(region)
+        complete = play.actions.keys() | play.absent >= set(self.environment.regions)
+        if complete or not self._condition.wait_for(lambda: play.time > time, self.patience):
+            self._move(play)
+
+    def _move(self, play: _Play) -> None:
+        """Take a step, with something in place of what is missing."""
+        for region in self.environment.regions:
+            if region not in play.actions:
+                self._substitute(play, region)
+        actions = np.stack([play.actions[region] for region in self.environment.regions])
+        self._last.update(play.actions)
+        state, observation, reward, _ = self._advance(play.state, actions.astype(np.float32))
+        play.results[play.time] = (np.asarray(observation), np.asarray(reward))
+        play.state, play.actions = state, {}
+        play.time += 1
+        if play.time >= self.environment.episode_length:
+            play.over, self._gone = True, play.absent - play.heard
+        self._save(play)
+        self._condition.notify_all()
+
+    def _substitute(self, play: _Play, region: int) -> None:
+        static = self.environment.static_action
+        play.actions[region] = static if self.substitute_static else self._last[region]
+        late = Late(play.episode, play.time, region)
+        self.late.append(late)
+        kind = "static" if self.substitute_static else "last"
+        if self.folder is not None:
+            with (self.folder / "late.csv").open("a", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerow([*late.episode, late.step, late.region, kind])
+        if region not in play.absent:
+            play.absent.add(region)
+            self.say(
+                f"region {region} is late at step {play.time} of episode "
+                f"{play.episode.number}: its {kind} parameters stand until it begins again"
+            )
+
+    def _save(self, play: _Play) -> None:
+        if self.folder is None:
+            return
+        observation, reward = play.results.get(play.time - 1, (play.start, np.zeros(0)))
+        arrays: dict[str, np.ndarray] = {
+            "temperature": np.asarray(play.state.temperature),
+            "start": play.start,
+            "observation": observation,
+            "reward": reward,
+            "last": np.stack([self._last[region] for region in self.environment.regions]),
+        }
+        note: dict[str, Any] = {
+            "episode": list(play.episode),
+            "time": play.time,
+            "over": play.over,
+            "absent": sorted(play.absent),
+            "heard": sorted(play.heard),
+            "gone": sorted(self._gone),
+        }
+        path = self.folder / f"seed-{play.episode.seed}.safetensors"
+        write_arrays(path, arrays, note, durable=False)
+
+    def _load(self, path: Path) -> None:
+        arrays, note = read_arrays(path)
+        start, _ = self.environment.reset()
+        last = (self.environment.agents, self.environment.action_size)
+        if arrays["temperature"].shape != start.temperature.shape or arrays["last"].shape != last:
+            raise InputError(f"{path}: is the journal of another climate: choose another folder")
+        episode = Episode(*note["episode"])
+        state = State(arrays["temperature"], np.asarray(note["time"], np.int32))  # type: ignore[arg-type]
+        absent, heard = set(note["absent"]), set(note["heard"])
+        time, over = note["time"], note["over"]
+        play = _Play(episode, state, arrays["start"], absent, heard, time, over)
+        if play.time:
+            play.results[play.time - 1] = (arrays["observation"], arrays["reward"])
+        self._run, self._gone = episode.run, set(note["gone"])
+        self._last = dict(enumerate(arrays["last"]))
+        self._plays[episode.seed] = play

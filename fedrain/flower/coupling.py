@@ -1,0 +1,237 @@
+"""The shared climate over gRPC: the service, and the climate as an agent elsewhere sees it.
+
+``climate.proto`` has the messages; ``make proto`` makes ``climate_pb2.py`` from it.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import numpy as np
+from jaxtyping import Float
+
+from fedrain.envs import Environment
+from fedrain.errors import InputError
+from fedrain.experiment.host import MissedStepError
+from fedrain.experiment.training import Say
+from fedrain.flower import climate_pb2
+from fedrain.flower.climate import Answer, Episode, SharedClimate
+from fedrain.flower.credentials import Credentials
+from fedrain.flower.programs import refuse_open_address
+
+messages: Any = climate_pb2  # its classes are made as it is imported
+SERVICE = "fedrain.climate.v1.Climate"
+REQUESTS = {
+    "Describe": (messages.DescribeRequest, messages.Description),
+    "Begin": (messages.BeginRequest, messages.Observation),
+    "Step": (messages.StepRequest, messages.Outcome),
+}
+#: A cut connection is noticed within these, and a peer that asks often is not turned away.
+ALIVE = (
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+)
+#: What a climate model of somebody's own need not tell.
+OPTIONAL = ("target", "start")
+#: Requests that wait for each other: as many threads as there may be agents and seeds.
+THREADS = 256
+RETRY_SECONDS = 0.5
+#: The climate is not there, or ended while it was at the answer.
+LOST = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+
+
+@dataclass
+class ClimateService:
+    """What a climate model answers."""
+
+    climate: SharedClimate
+    keyed: bool  # whether a peer's certificate has to name its region
+
+    def describe(self, _: Any, __: grpc.ServicerContext) -> Any:
+        """What there is for an agent."""
+        return describe(self.climate.environment)
+
+    def begin(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """The start of an episode."""
+        self._admit(request.region, context)
+        observation = self.climate.begin(request.region, _episode(request.episode))
+        return messages.Observation(temperature=observation)
+
+    def step(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """One step."""
+        self._admit(request.region, context)
+        action = np.asarray(request.parameters, np.float32)
+        episode = _episode(request.episode)
+        answer = self.climate.step(request.region, episode, request.time, action)
+        return messages.Outcome(
+            temperature=answer.observation,
+            reward=answer.reward,
+            ended=answer.ended,
+            all_rewards=answer.of_all,
+        )
+
+    def _admit(self, region: int, context: grpc.ServicerContext) -> None:
+        names = context.auth_context().get("x509_common_name", [])
+        if self.keyed and f"region-{region}".encode() not in names:
+            who = ", ".join(name.decode() for name in names)
+            self.climate.say(f"a peer with the certificate of {who} acts for region {region}")
+            context.abort(grpc.StatusCode.PERMISSION_DENIED, f"{who} is not region {region}")
+
+
+def serve_climate(
+    climate: SharedClimate, address: str, credentials: Credentials | None
+) -> tuple[grpc.Server, int]:
+    """Start to answer; the server, and the port that it listens on."""
+    service = ClimateService(climate, credentials is not None)
+    handlers = {
+        name: grpc.unary_unary_rpc_method_handler(
+            _answer(getattr(service, name.lower())), request.FromString, reply.SerializeToString
+        )
+        for name, (request, reply) in REQUESTS.items()
+    }
+    server = grpc.server(ThreadPoolExecutor(THREADS), options=ALIVE)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+    try:
+        if credentials is None:
+            refuse_open_address(address)
+            port = server.add_insecure_port(address)
+        else:
+            pair = (credentials.tls_key.read_bytes(), credentials.certificate.read_bytes())
+            root = credentials.authority.read_bytes()
+            secure = grpc.ssl_server_credentials([pair], root, require_client_auth=True)
+            port = server.add_secure_port(address, secure)
+    except RuntimeError:
+        raise InputError(f"cannot listen on {address}") from None
+    server.start()
+    return server, port
+
+
+class RemoteClimate:
+    """A shared climate elsewhere. It is asked again while it cannot be reached."""
+
+    def __init__(
+        self, address: str, credentials: Credentials | None, say: Say, outage_seconds: float = 600.0
+    ) -> None:
+        self.address, self.say, self.outage_seconds = address, say, outage_seconds
+        if credentials is None:
+            self._channel = grpc.insecure_channel(address, options=ALIVE)
+        else:
+            secure = grpc.ssl_channel_credentials(
+                credentials.authority.read_bytes(),
+                credentials.tls_key.read_bytes(),
+                credentials.certificate.read_bytes(),
+            )
+            self._channel = grpc.secure_channel(address, secure, options=ALIVE)
+
+        self._calls = {
+            name: self._channel.unary_unary(
+                f"/{SERVICE}/{name}", request.SerializeToString, reply.FromString
+            )
+            for name, (request, reply) in REQUESTS.items()
+        }
+
+    def check(self, environment: Environment) -> None:
+        """Refuse a climate that is not that of the experiment."""
+        told, own = self._ask("Describe", messages.DescribeRequest()), describe(environment)
+        known = {field.name for field, _ in told.ListFields()}
+        other = [
+            field.name.replace("_", " ")
+            for field, value in own.ListFields()
+            if (field.name in known or field.name not in OPTIONAL)
+            and getattr(told, field.name) != value
+        ]
+        if other:
+            what = f"another {', '.join(other)}"
+            raise InputError(
+                f"the climate at {self.address} is not that of this experiment: {what}"
+            )
+
+    def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
+        """The start of an episode."""
+        request = messages.BeginRequest(region=region, episode=_message(episode))
+        return np.asarray(self._ask("Begin", request).temperature, np.float32)
+
+    def step(
+        self, region: int, episode: Episode, time: int, action: Float[np.ndarray, " action"]
+    ) -> Answer:
+        """One step."""
+        request = messages.StepRequest(
+            region=region, episode=_message(episode), time=time, parameters=action
+        )
+        outcome = self._ask("Step", request)
+        temperature = np.asarray(outcome.temperature, np.float32)
+        of_all = np.asarray(outcome.all_rewards, np.float32)
+        return Answer(
+            temperature, outcome.reward, bool(outcome.ended), of_all if of_all.size else None
+        )
+
+    def close(self) -> None:
+        """Hang up."""
+        self._channel.close()
+
+    def _ask(self, name: str, request: Any) -> Any:
+        lost: float | None = None
+        while True:
+            try:
+                answer = self._calls[name](request)
+            except grpc.RpcError as error:
+                if error.code() not in LOST:
+                    raise _translate(error, self.address) from None
+                if lost is None:
+                    lost = time.monotonic()
+                    self.say(f"the climate at {self.address} cannot be reached: trying again")
+                if time.monotonic() - lost > self.outage_seconds:
+                    raise InputError(
+                        f"no climate at {self.address} for {self.outage_seconds:g} s"
+                    ) from None
+                time.sleep(RETRY_SECONDS)
+                continue
+            if lost is not None:
+                self.say(f"the climate at {self.address} is there again")
+            return answer
+
+
+def describe(environment: Environment) -> Any:
+    """What the climate of an environment has for an agent."""
+    low, high = environment.action_bounds
+    return messages.Description(
+        agents=environment.agents,
+        observation_size=environment.observation_size,
+        low=low,
+        high=high,
+        episode_length=environment.episode_length,
+        target=np.round(environment.target, 3),  # °C: the same file gives the same on all hosts
+        start=environment.start_temperature,
+    )
+
+
+def _answer(method: Callable[[Any, grpc.ServicerContext], Any]) -> Callable[[Any, Any], Any]:
+    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            return method(request, context)
+        except MissedStepError as error:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except InputError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+
+    return answer
+
+
+def _translate(error: Any, address: str) -> Exception:
+    if error.code() == grpc.StatusCode.FAILED_PRECONDITION:
+        return MissedStepError(error.details())
+    return InputError(f"the climate at {address} refuses: {error.details()}")
+
+
+def _episode(message: Any) -> Episode:
+    return Episode(message.number, message.seed, message.run)
+
+
+def _message(episode: Episode) -> Any:
+    return messages.Episode(number=episode.number, seed=episode.seed, run=episode.run)

@@ -1,0 +1,232 @@
+"""Certificates and keys: who may take part, and which region is whose.
+
+One authority signs the certificates of the server and of the shared climate. A node has a key of
+its own, which the server knows by its public half, and a certificate for the climate. There is a
+folder for each host: what is in it is all that the host needs, and nobody else's secret.
+"""
+
+import datetime
+import ipaddress
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fedrain.errors import InputError
+from fedrain.io import write_bytes
+
+AUTHORITY, CERTIFICATE, TLS_KEY, NODE_KEY = "authority.pem", "host.pem", "host.key", "node.key"
+NODES = "nodes"  # public keys, at the server
+VALID = datetime.timedelta(days=365)
+#: Names by which a host knows itself.
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """The folder of one host."""
+
+    folder: Path
+
+    def file(self, name: str) -> Path:
+        """A file in it, which has to be there."""
+        path = self.folder / name
+        if not path.is_file():
+            raise InputError(f"{path}: is missing (fedrain federate certificates makes it)")
+        return path
+
+    @property
+    def authority(self) -> Path:
+        """The certificate that all others are signed with."""
+        return self.file(AUTHORITY)
+
+    @property
+    def certificate(self) -> Path:
+        """Of this host."""
+        return self.file(CERTIFICATE)
+
+    @property
+    def tls_key(self) -> Path:
+        """Of that certificate."""
+        return self.file(TLS_KEY)
+
+    @property
+    def node_key(self) -> Path:
+        """What a node signs its requests with."""
+        return self.file(NODE_KEY)
+
+    def public_keys(self) -> dict[int, ec.EllipticCurvePublicKey]:
+        """Of the nodes that may take part, by region."""
+        found = {}
+        for path in sorted((self.folder / NODES).glob("region-*.pub")):
+            try:
+                region = int(path.stem.removeprefix("region-"))
+                key = serialization.load_ssh_public_key(path.read_bytes())
+            except (ValueError, UnsupportedAlgorithm):
+                raise InputError(f"{path}: is not the public key of a region") from None
+            if not isinstance(key, ec.EllipticCurvePublicKey):
+                raise InputError(f"{path}: is not a key on an elliptic curve")
+            found[region] = key
+        return found
+
+
+def make_credentials(folder: Path, regions: int, hosts: Sequence[str] = ()) -> list[Path]:
+    """Folders for the server, the climate and the nodes; what is there already stays.
+
+    Those that were made are told.
+    """
+    authority = _Authority(folder)
+    servers = [folder / "server", folder / "climate"]
+    for home in servers:
+        if home.exists():
+            _refuse_other_names(home, hosts)
+    nodes = [folder / f"region-{region}" for region in range(regions)]
+    made = [home for home in (*servers, *nodes) if not home.exists()]
+    for home in servers:
+        if home in made:
+            with _whole_folder(home) as partial:
+                _write_host(partial, authority, home.name, hosts)
+    for home in nodes:
+        public = folder / "server" / NODES / f"{home.name}.pub"
+        if home in made:
+            with _whole_folder(home) as partial:
+                key = _write_host(partial, authority, home.name, ())
+                openssh = serialization.PrivateFormat.OpenSSH
+                write_bytes(partial / NODE_KEY, _private(key, openssh), secret=True)
+                write_bytes(public, _public(key))
+        elif not public.exists():
+            write_bytes(public, _public(_read_node_key(home)))
+    return made
+
+
+class _Authority:
+    """The key that signs. It stays where the certificates are made."""
+
+    def __init__(self, folder: Path) -> None:
+        certificate, key = folder / AUTHORITY, folder / "authority.key"
+        if certificate.exists() and key.exists():
+            self.certificate = _read_certificate(certificate)
+            self.key = _read_key(key, serialization.load_pem_private_key)
+            return
+        self.key = ec.generate_private_key(ec.SECP384R1())
+        name = _name("FedRAIN federation")
+        builder = _builder(name, name, self.key.public_key())
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        self.certificate = builder.sign(self.key, hashes.SHA256())
+        write_bytes(key, _private(self.key), secret=True)
+        write_bytes(certificate, self.pem)
+
+    @property
+    def pem(self) -> bytes:
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    def sign(self, name: str, hosts: Sequence[str], key: Any) -> bytes:
+        """A certificate for a host that answers to these names."""
+        builder = _builder(_name(name), self.certificate.subject, key.public_key())
+        alternatives = x509.SubjectAlternativeName([_general(host) for host in hosts])
+        uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
+        builder = builder.add_extension(alternatives, False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(uses), False)
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+@contextmanager
+def _whole_folder(home: Path) -> Iterator[Path]:
+    """A folder to write into, which is put in its place at the end."""
+    partial = home.with_name(f".{home.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    yield partial
+    partial.replace(home)
+
+
+def _write_host(
+    home: Path, authority: _Authority, name: str, hosts: Sequence[str]
+) -> ec.EllipticCurvePrivateKey:
+    """What every host has."""
+    key = ec.generate_private_key(ec.SECP384R1())
+    names = list(dict.fromkeys([*hosts, *LOOPBACK]))
+    write_bytes(home / TLS_KEY, _private(key), secret=True)
+    write_bytes(home / CERTIFICATE, authority.sign(name, names, key))
+    write_bytes(home / AUTHORITY, authority.pem)
+    return key
+
+
+def _refuse_other_names(home: Path, hosts: Sequence[str]) -> None:
+    """A certificate that is there is not signed again."""
+    certificate = _read_certificate(Credentials(home).certificate)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    if lacking := [host for host in hosts if _general(host) not in set(names)]:
+        why = f"{home}: its certificate is not for {', '.join(lacking)}"
+        raise InputError(f"{why}: remove the folder, and it is made anew")
+
+
+def _read_node_key(home: Path) -> ec.EllipticCurvePrivateKey:
+    if not (home / NODE_KEY).exists():
+        raise InputError(f"{home}: has no {NODE_KEY}: remove the folder, and it is made anew")
+    return _read_key(home / NODE_KEY, serialization.load_ssh_private_key)
+
+
+def _read_key(path: Path, load: Callable[[bytes, None], Any]) -> ec.EllipticCurvePrivateKey:
+    try:
+        key = load(path.read_bytes(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise InputError(f"{path}: is not a private key, or has a password") from None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise InputError(f"{path}: is not a key on an elliptic curve")
+    return key
+
+
+def _read_certificate(path: Path) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificate(path.read_bytes())
+    except ValueError:
+        raise InputError(f"{path}: is not a certificate") from None
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: Any) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))  # clocks differ
+        .not_valid_after(now + VALID)
+    )
+
+
+def _general(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    try:
+        return x509.DNSName(host)
+    except ValueError:
+        raise InputError(f"{host!r} is not the name or address of a host") from None
+
+
+def _private(
+    key: ec.EllipticCurvePrivateKey,
+    form: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8,
+) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+
+
+def _public(key: ec.EllipticCurvePrivateKey) -> bytes:
+    known = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    return key.public_key().public_bytes(*known)

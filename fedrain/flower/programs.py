@@ -1,0 +1,112 @@
+"""Flower's SuperLink and SuperNode, started on this machine and stopped with us."""
+
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from fedrain.errors import InputError
+from fedrain.flower import leash
+from fedrain.io import write_bytes
+
+#: Flower calls nobody, installs nothing, and leaves the user's own Flower settings alone.
+SETTINGS = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+}
+STOP_SECONDS = 10.0
+#: What Flower's programs say when they give up, and what it means here.
+SIGNS = {
+    "address already in use": "somebody listens on that port already",
+    "[code: 2004]": "the server knows no such key, or its node is at work elsewhere",
+    "401 Unauthorized": "the server has forgotten this node",
+    "CERTIFICATE_VERIFY_FAILED": "the server's certificate is not of our authority",
+}
+HERE = "127.0.0.1"
+
+
+class Program:
+    """One of Flower's programs, with what it says in a file."""
+
+    def __init__(self, name: str, arguments: Sequence[str], folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name, self.log = name, folder / f"{name}.log"
+        command = [sys.executable, "-P", leash.__file__, name, *arguments]
+        environment = {**os.environ, **SETTINGS, "FLWR_HOME": str(folder.absolute() / "flower")}
+        with self.log.open("ab") as log:
+            self._begin = log.tell()
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,  # an interrupt at the terminal is for us to pass on
+            )
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still there."""
+        return self.process.poll() is None
+
+    def last_words(self) -> str:
+        """Why it ended, as far as it said."""
+        said = self.log.read_bytes()[self._begin :].decode(errors="replace")
+        for sign, meaning in SIGNS.items():
+            if sign in said:
+                return meaning
+        lines = [re.sub(r"\x1b\[\d+m", "", line).strip() for line in said.splitlines()]
+        lines = [line for line in lines if line and not line.startswith("INFO")]
+        return lines[-1] if lines else f"see {self.log}"
+
+    def stop(self) -> None:
+        """Let go, and see it end."""
+        assert self.process.stdin is not None
+        with suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self) -> "Program":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind((HERE, 0))
+        return int(listener.getsockname()[1])
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise InputError(f"{address!r} is not an address: write it as HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def make_secret(path: Path) -> bytes:
+    """A secret that this process shares with the program that it starts."""
+    secret = secrets.token_bytes(32)
+    write_bytes(path, secret, secret=True)
+    return secret
+
+
+def refuse_open_address(address: str) -> None:
+    """Without TLS and keys, nobody from elsewhere may connect."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host not in (HERE, "::1", "localhost"):
+        raise InputError(f"--insecure listens on {HERE} only, not on {host}")

@@ -1,0 +1,180 @@
+"""One region at home: its agent, its memory and its optimiser, resident from round to round."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from fedrain.agents import Spaces
+from fedrain.agents.step import Training, spaces_of
+from fedrain.envs import Environment
+from fedrain.errors import InputError
+from fedrain.experiment.checkpoint import Checkpoints
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.fused import EpisodeLog
+from fedrain.experiment.host import MissedStepError, Outcome, host_episode
+from fedrain.experiment.trainer import History, Trainer
+from fedrain.experiment.training import Say, identity
+from fedrain.flower.climate import Answer, Episode
+from fedrain.flower.payload import Payload, adopt_all, take_payload
+
+
+@runtime_checkable
+class Climate(Protocol):
+    """A shared climate, here or elsewhere."""
+
+    def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
+        """The start of an episode."""
+
+    def step(
+        self, region: int, episode: Episode, time: int, action: Float[np.ndarray, " action"]
+    ) -> Answer:
+        """One step."""
+
+
+def keep_compiled(folder: Path) -> None:
+    """What was compiled once is there when the region comes back."""
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        jax.config.update("jax_compilation_cache_dir", str(folder.absolute() / "compiled"))
+
+
+class RegionHost:
+    """The host of one region: as a :class:`Fleet` for the client app, but of one agent."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        region: int,
+        folder: Path,
+        climate: Climate | None = None,
+        run: str = "",
+        say: Say = print,
+    ) -> None:
+        environment = configuration.make_environment()
+        if region not in environment.regions:
+            raise InputError(f"there is no region {region}: they are 0 to {environment.agents - 1}")
+        self.configuration, self.region, self.say = configuration, region, say
+        if environment.shared_climate:
+            if climate is None:
+                raise InputError("the agents of this environment share a climate: say where it is")
+            trainer = CoupledTrainer(configuration, environment, region, climate, run)
+            self.trainer: Trainer = trainer
+        else:
+            self.trainer = Trainer(configuration, replace(environment, only_region=region))
+        name = f"{identity(configuration)}-{run}-{region}"
+        self._checkpoints = Checkpoints(folder / "checkpoint", name)
+        if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
+            self.trainer.restore(*found)
+        self.trainer.begin()
+        self.rounds_played = self.trainer.history.pop("rounds", np.zeros(0, int)).tolist()
+
+    def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
+        """Play a round, once."""
+        if region != self.region:
+            raise InputError(f"region {region} does not live here: region {self.region} does")
+        trainer = self.trainer
+        if first in self.rounds_played:
+            return  # played before; the server lost the reply
+        if first and not self.rounds_played:
+            self.say(f"region {region} joins at episode {first}: its memory is empty")
+        if payload is not None:
+            adopt_all(trainer, [payload])
+        for episode in range(first, first + episodes):
+            if isinstance(trainer, CoupledTrainer):
+                trainer.number = episode
+            trainer.play(synchronise=False)
+            for message in trainer.newly_broken():
+                self.say(message)
+        self.rounds_played.append(first)
+        trainer.save(self._checkpoints, rounds=np.array(self.rounds_played))
+
+    def payload(self, region: int) -> Payload:
+        """What the region has to send."""
+        assert region == self.region
+        return take_payload(self.trainer.trainings, 0, self.trainer.sharing)
+
+    def history(self, region: int) -> dict[str, np.ndarray]:
+        """What the region has done."""
+        assert region == self.region
+        return {
+            name: values[..., 0] if values.ndim == 3 else values
+            for name, values in self.trainer.history.items()
+        }
+
+
+class CoupledTrainer(Trainer):
+    """One agent of a shared climate: what the others do comes with the climate."""
+
+    in_turn = True  # as at all other hosts, whatever their cores, or they would wait in vain
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        environment: Environment,
+        region: int,
+        climate: Climate,
+        run: str,
+    ) -> None:
+        self.region, self.climate, self.run = region, climate, run
+        self.number = 0  # of the federation's episode
+        self.steps = np.zeros(len(configuration.seeds), int)  # taken; some may have been missed
+        super().__init__(configuration, environment, (region,))
+
+    def restore(self, episode: int, trainings: list[Training], history: History) -> None:
+        """Go on from a checkpoint, with the steps that it tells of."""
+        self.steps = history.pop("steps")
+        super().restore(episode, trainings, history)
+
+    def save(self, checkpoints: Checkpoints, **more: np.ndarray) -> None:
+        """Write a checkpoint, with the steps taken."""
+        super().save(checkpoints, steps=self.steps, **more)
+
+    @property
+    def rows_filled(self) -> tuple[int, int]:
+        """Steps in the memory of the seed that has missed the most, and of the one with fewest."""
+        return int(self.steps.min()), int(self.steps.max())
+
+    def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
+        seed = self.configuration.seeds[index]
+        world = CoupledWorld(self.climate, self.region, Episode(self.number, seed, self.run))
+        world.spaces = spaces_of(self.environment)
+        training, log, self.steps[index] = host_episode(
+            world,
+            self.algorithm,
+            (self.region,),
+            self.trainings[index],
+            seed,
+            int(self.steps[index]),
+        )
+        return training, log
+
+
+class CoupledWorld:
+    """The shared climate as the world of one agent."""
+
+    agents = 1
+    spaces: Spaces
+
+    def __init__(self, climate: Climate, region: int, episode: Episode) -> None:
+        self.climate, self.region, self.episode = climate, region, episode
+        self.time = 0
+
+    def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:  # noqa: ARG002
+        """Start the episode, or find it started."""
+        self.time = 0
+        return self.climate.begin(self.region, self.episode)[None]
+
+    def step(self, actions: Float[np.ndarray, "agent action"]) -> Outcome:
+        """One step along with all others, unless the agent has broken: they go on without it."""
+        if not np.isfinite(actions).all():
+            raise MissedStepError(f"region {self.region} has a number that is not finite")
+        answer = self.climate.step(self.region, self.episode, self.time, actions[0])
+        self.time += 1
+        number = len(self.spaces.latitudes)
+        if answer.of_all is not None and len(answer.of_all) != number:
+            raise InputError(f"the climate tells {len(answer.of_all)} rewards of {number} regions")
+        reward = np.array([answer.reward], np.float32)
+        return Outcome(answer.observation[None], reward, answer.ended, answer.of_all)

@@ -1,0 +1,274 @@
+"""The server app: a federation from the first round, or the last checkpoint, to the results."""
+
+import secrets
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Context
+from flwr.serverapp import Grid, ServerApp
+
+from fedrain.agents.step import spaces_of, start_training
+from fedrain.errors import InputError
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.progress import Progress
+from fedrain.experiment.run import Run
+from fedrain.experiment.trainer import History, write_results
+from fedrain.experiment.training import Say, identity, open_folder
+from fedrain.federation import actor_distance
+from fedrain.flower.payload import Payload, take_payload
+from fedrain.flower.records import round_config, to_arrays
+from fedrain.flower.roster import Roster
+from fedrain.flower.strategy import make_strategy
+from fedrain.io import (
+    flatten,
+    read_arrays,
+    read_json,
+    unflatten,
+    write_arrays,
+    write_json,
+)
+
+UNFEDERATED_ROUND = 5  # episodes between reports where nothing is averaged
+
+
+class Round(NamedTuple):
+    """Episodes that are played between two exchanges."""
+
+    first: int
+    episodes: int
+    adopt: bool  # go on from what the server sends
+
+
+def plan_rounds(configuration: Configuration) -> list[Round]:
+    """Rounds of K episodes; every one but the first begins from the average of the last."""
+    every = configuration.sync_every or UNFEDERATED_ROUND
+    return [
+        Round(
+            first,
+            min(every, configuration.episodes - first),
+            bool(first and configuration.sync_every),
+        )
+        for first in range(0, configuration.episodes, every)
+    ]
+
+
+#: What a federation keeps between rounds: named arrays, and a note about them.
+Kept = tuple[dict[str, np.ndarray], dict[str, Any]]
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Where a federation keeps what it needs in order to go on."""
+
+    def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
+        """After a round."""
+
+    def load(self) -> Kept | None:
+        """What was kept last, if anything was."""
+
+    def remove(self) -> None:
+        """When the federation has finished."""
+
+
+class RoundFile:
+    """A file, written after every round: regions elsewhere keep what is theirs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
+        """After a round."""
+        write_arrays(self.path, arrays, note)
+
+    def load(self) -> Kept | None:
+        """What was kept last, if anything was."""
+        return read_arrays(self.path) if self.path.exists() else None
+
+    def remove(self) -> None:
+        """When the federation has finished."""
+        self.path.unlink(missing_ok=True)
+
+
+class Federation:
+    """One experiment over any grid of Flower's."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        out: Path,
+        resume: bool,
+        say: Say,
+        strategy: str = "FedAvg",
+        round_seconds: float = 3600.0,
+        wait_seconds: float = 60.0,
+    ) -> None:
+        if (scheme := configuration.make_sharing().scheme) != "all":
+            raise InputError(f"Flower averages all agents: {scheme!r} is for fedrain train")
+        self.configuration, self.out, self.say = configuration, out, say
+        self.round_seconds, self.wait_seconds = round_seconds, wait_seconds
+        self.roster = Roster(configuration.agents, say)
+        self.run_name = secrets.token_hex(8)
+        self.rounds = plan_rounds(configuration)
+        self.strategy = make_strategy(strategy, configuration)
+        open_run(configuration, out, resume, strategy)
+        self.like = first_payload(configuration)
+        self.arrays = to_arrays(self.like)
+        self.local: dict[int, Payload] = dict.fromkeys(range(configuration.agents), self.like)
+        self.history: History = _empty_history(configuration)
+        self.finished = 0  # rounds
+        self.averaged = True  # whether the arrays have what was learnt in the last round
+        self.failure: Exception | None = None
+        self.store: Store = RoundFile(out / "federation" / "round.safetensors")
+
+    def run(self, grid: Grid) -> None:
+        """Play all rounds that are left and write the results."""
+        self._load()
+        # One that goes on does so without those that do not come back in time.
+        agents = self.configuration.agents
+        self.roster.gather(grid, self.wait_seconds, agents, 1 if self.finished else agents)
+        configuration, strategy = self.configuration, self.strategy
+        done = self._episodes_done()
+        self.progress = Progress(
+            configuration.episodes, configuration.steps_of_an_episode, done, pause=0.0
+        )
+        strategy.like, strategy.say = self.like, self.say
+        strategy.gather = partial(
+            self.roster.gather, wait_seconds=self.wait_seconds, wanted=1, least=1
+        )
+        strategy.plan, strategy.done = self._plan, self._done
+        strategy.rounds_before = self.finished
+        self._begin = time.perf_counter()
+        left = len(self.rounds) - self.finished
+        strategy.start(grid, self.arrays, num_rounds=left, timeout=self.round_seconds)
+        local = [self.local[region]["actor"] for region in range(configuration.agents)]
+        actors = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves, axis=1)), *local)
+        write_results(configuration, actors, self.history, self.out)
+        self.store.remove()
+
+    def _episodes_done(self) -> int:
+        return self.rounds[self.finished].first if self.finished < len(self.rounds) else 0
+
+    def _plan(self, _: int) -> ConfigRecord:
+        first, episodes, adopt = self.rounds[self.finished]
+        adopt = adopt and self.averaged
+        return round_config(self.configuration, self.run_name, first, episodes, adopt)
+
+    def _done(
+        self,
+        learnt: dict[int, tuple[Payload, dict[str, np.ndarray]]],
+        arrays: ArrayRecord | None,
+    ) -> None:
+        now = self.rounds[self.finished]
+        episodes = slice(now.first, now.first + now.episodes)
+        for region, (payload, metrics) in learnt.items():
+            self.local[region] = payload
+            for name, values in metrics.items():
+                if values.ndim == 2:
+                    self.history[name][episodes, :, region] = values
+                else:
+                    self.history[name][episodes] = np.fmax(self.history[name][episodes], values)
+        self.history["distance"][episodes.stop - 1] = self._distance()
+        if arrays is not None:
+            self.arrays = arrays
+        if learnt:
+            self.averaged = arrays is not None
+        self.finished += 1
+        self._save()
+        seconds = (time.perf_counter() - self._begin) / now.episodes
+        self._begin = time.perf_counter()
+        self.progress.show(episodes.stop, self.history["returns"][episodes.stop - 1], seconds)
+
+    def _distance(self) -> np.ndarray:
+        local = [payload["actor"] for _, payload in sorted(self.local.items())]
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *local)
+        return np.asarray(_distance(stacked))
+
+    def _save(self) -> None:
+        arrays = {f"global/{n}": a.numpy() for n, a in self.arrays.items()}
+        arrays |= {f"history/{n}": a for n, a in self.history.items()}
+        for region, payload in self.local.items():
+            arrays |= {f"local/{region}/{n}": a for n, a in flatten(payload).items()}
+        arrays |= {f"strategy/{n}": a for n, a in self.strategy.moments().items()}
+        note = {
+            "identity": identity(self.configuration),
+            "run": self.run_name,
+            "finished": self.finished,
+            "averaged": self.averaged,
+        }
+        self.store.save(arrays, note)
+
+    def _load(self) -> None:
+        if (kept := self.store.load()) is None:
+            return
+        arrays, note = kept
+        if note.get("identity") != identity(self.configuration):
+            raise InputError(f"{self.out}: the checkpoint is of another configuration")
+
+        def under(prefix: str) -> dict[str, np.ndarray]:
+            return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+        where = f"{self.out}: the checkpoint"
+        self.arrays = to_arrays(unflatten(self.like, under("global/"), where))
+        self.local = {r: unflatten(self.like, under(f"local/{r}/"), where) for r in self.local}
+        self.history = under("history/")
+        self.strategy.restore(under("strategy/"))
+        self.averaged = note.get("averaged", True)
+        self.finished, self.run_name = note["finished"], note["run"]
+        self.say(f"going on after round {self.finished} of {len(self.rounds)}")
+
+
+def open_run(configuration: Configuration, out: Path, resume: bool, strategy: str) -> None:
+    """Make the folder of a federation, or make sure that it is this one's."""
+    open_folder(configuration, out, resume)
+    path = out / "federation.json"
+    if path.exists():
+        if (held := read_json(path).get("strategy")) != strategy:
+            raise InputError(f"{out}: was begun with --strategy {held}, not {strategy}")
+    elif (out / "checkpoint").exists():
+        raise InputError(f"{out}: fedrain train was at work there: choose another --out")
+    elif not Run.is_finished(out):
+        write_json(path, {"strategy": strategy})
+
+
+def make_server_app(federation: Federation) -> ServerApp:
+    """The app that runs a federation on the grid that it is given."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:  # noqa: ARG001
+        try:
+            federation.run(grid)
+        except Exception as error:
+            federation.failure = error
+            raise
+
+    return app
+
+
+def first_payload(configuration: Configuration) -> Payload:
+    """What every region starts from, and what all that is sent looks like."""
+    environment = configuration.make_environment()
+    spaces, algorithm = spaces_of(environment), configuration.make_algorithm()
+    seeds = [
+        start_training(algorithm, spaces, (0,), jnp.asarray(seed, jnp.uint32), 1)
+        for seed in configuration.seeds
+    ]
+    return take_payload(seeds, 0, configuration.make_sharing())
+
+
+_distance = jax.jit(jax.vmap(actor_distance))
+
+
+def _empty_history(configuration: Configuration) -> History:
+    shape: tuple[Any, ...] = (configuration.episodes, len(configuration.seeds))
+    history = {
+        name: np.full((*shape, configuration.agents), np.nan, np.float32)
+        for name in ("returns", "critic_loss", "actor_loss", "q")
+    }
+    history["distance"] = np.full(shape, np.nan, np.float32)
+    return history | {n: np.full(shape[:1], np.nan) for n in ("seconds", "core_seconds")}

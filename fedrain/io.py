@@ -1,0 +1,191 @@
+"""Files that are written whole or not at all."""
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import sleep
+from typing import IO, Any
+
+import jax
+import numpy as np
+import xarray as xr
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from fedrain.errors import InputError
+
+PARTIAL = ".partial"
+LOCK = ".lock"
+AN_INSTANT = 0.05  # seconds
+PACKING = ("dtype", "scale_factor", "add_offset", "_FillValue")
+
+
+def write_whole(path: Path, write: Callable[[Path], object], durable: bool = True) -> None:
+    """Write beside the file, then put it in its place at once.
+
+    What need not outlive a loss of power is not durable, and much quicker written.
+    """
+    if not path.name:
+        raise InputError(f"{path}: is not the name of a file")
+    partial = path.with_name(f".{path.name}{PARTIAL}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(partial)
+        if durable:
+            with partial.open("rb+") as file:
+                os.fsync(file.fileno())
+        partial.replace(path)
+    except Exception as error:
+        with suppress(OSError):  # nor can it be removed from where nothing can be
+            partial.unlink(missing_ok=True)
+        raise _explain(path, error) from None
+
+
+def is_trace(path: Path) -> bool:
+    """Whether this is a lock, or what a process that was killed has left of a file."""
+    return path.name == LOCK or (path.name.startswith(".") and path.suffix == PARTIAL)
+
+
+def write_bytes(path: Path, content: bytes, secret: bool = False) -> None:
+    """A file; a secret is its owner's from the first byte on."""
+
+    def write(partial: Path) -> None:
+        mode = 0o600 if secret else 0o644
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(content)
+
+    write_whole(path, write)
+
+
+@contextmanager
+def claim(path: Path) -> Iterator[bool]:
+    """Hold a lock that the system lets go of when the process dies; whether it was free.
+
+    It is tried twice, since one who only looks whether it is free holds it for an instant.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        opened = path.open("w")
+    except OSError as error:
+        raise _explain(path, error) from None
+    with opened as file:
+        free = _lock(file)
+        if not free:
+            sleep(AN_INSTANT)
+            free = _lock(file)
+        yield free
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # not everywhere, and then there is nothing to hold
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Refuse a folder that another process is at work in."""
+    with claim(folder / LOCK) as free:
+        if not free:
+            raise InputError(f"{folder}: another process is at work there")
+        yield
+
+
+def _explain(path: Path, error: Exception) -> Exception:
+    text = str(error)
+    if isinstance(error, OSError) or "os error" in text.lower() or "HDF" in text:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else text
+        if getattr(error, "errno", None) == errno.ENOSPC or "No space" in text:
+            reason = "no space left on the device"
+        return InputError(f"{path}: cannot be written ({reason})")
+    return error
+
+
+def read_dataset(path: Path, remedy: str = "") -> xr.Dataset:
+    """All of a NetCDF file, and what can be done about one that is damaged."""
+    try:
+        return xr.load_dataset(path, engine="netcdf4")
+    except (FileNotFoundError, PermissionError) as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except Exception:  # HDF5 has many ways to say so
+        raise InputError(f"{path}: the file is damaged{remedy}") from None
+
+
+def write_dataset(path: str | Path, dataset: xr.Dataset) -> None:
+    """A NetCDF file, compressed, and packed where a variable's encoding says so."""
+    encoding = {
+        name: {k: v for k, v in variable.encoding.items() if k in PACKING}
+        | {"zlib": True, "complevel": 4}
+        for name, variable in dataset.data_vars.items()
+        if variable.dtype.kind in "fiu" and variable.ndim
+    }
+    write_whole(
+        Path(path), lambda partial: dataset.to_netcdf(partial, encoding=encoding, engine="netcdf4")
+    )
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """A JSON file for people and machines."""
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """What :func:`write_json` wrote."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"{path}: cannot be read, or is not JSON") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: is not a JSON object")
+    return value
+
+
+def write_arrays(
+    path: Path, arrays: dict[str, np.ndarray], note: dict[str, Any], durable: bool = True
+) -> None:
+    """Named arrays and a note about them, as safetensors."""
+    metadata = {"note": json.dumps(note)}
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_whole(path, lambda partial: save_file(contiguous, partial, metadata=metadata), durable)
+
+
+def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What :func:`write_arrays` wrote."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            note = json.loads((file.metadata() or {})["note"])
+            return {name: file.get_tensor(name) for name in file.keys()}, note  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError, ValueError):
+        raise InputError(f"{path}: the file is missing, cut short or damaged") from None
+
+
+def flatten(tree: Any) -> dict[str, np.ndarray]:
+    """The leaves of a pytree by the path to them."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(leaf)
+        for path, leaf in leaves
+    }
+
+
+def unflatten(like: Any, arrays: dict[str, np.ndarray], what: str) -> Any:
+    """A pytree of the same structure, shapes and types as ``like``, from its named leaves."""
+    paths, structure = jax.tree_util.tree_flatten_with_path(like)
+    leaves = []
+    for path, leaf in paths:
+        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        array = arrays.get(name)
+        if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
+            raise InputError(f"{what}: does not fit this configuration ({name})")
+        leaves.append(array)
+    return jax.tree_util.tree_unflatten(structure, leaves)

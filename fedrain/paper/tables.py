@@ -1,0 +1,228 @@
+"""Every table of the benchmark, from the stored results."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from fedrain.climate import BAND_NAMES
+from fedrain.paper.claims import judge_claims
+from fedrain.paper.cost import published_core_hours
+from fedrain.paper.matrix import DECOMPOSITIONS, PRESETS, SCHEMES, Cell, cells
+from fedrain.paper.published import published_skill
+from fedrain.paper.results import (
+    Results,
+    our_bands,
+    published_bands,
+    static_skill,
+)
+from fedrain.paper.statistics import LEVEL, Sample, differ, standard_errors
+from fedrain.tables import GAP, Table, write_tables
+
+WITHIN = 3.0  # standard errors
+
+
+def make_tables(results: Results, out: Path) -> list[Path]:
+    """Write all of them."""
+    paths = []
+    for preset in ("paper", "corrected"):
+        for env, agents in DECOMPOSITIONS:
+            algos = [algo for algo, presets in PRESETS.items() if preset in presets]
+            tables = [skill_table(results, env, agents, algo, preset) for algo in algos]
+            name = f"skill-{env}-a{agents}-{preset}"
+            paths += write_tables(tables, out / name, ("md", "tex"))
+    paths += write_tables([tidy_table(results)], out / "skill", ("csv",))
+    tables_by_name = {
+        "agreement": agreement_table(results),
+        **claims_tables(results),
+        "habits": habits_table(results),
+        "limit": limit_table(results),
+        "cost": cost_table(results),
+    }
+    for name, table in tables_by_name.items():
+        paths += write_tables([table], out / name, ("md", "tex", "csv"))
+    return paths
+
+
+def skill_table(results: Results, env: str, agents: int, algo: str, preset: str) -> Table:
+    """One of the paper's tables, each line of it above the published one."""
+    sources = {"": our_bands(results)}
+    if preset == "paper":
+        sources["published"] = published_bands
+    rows = []
+    for i, band in enumerate(BAND_NAMES):
+        for source, bands in sources.items():
+            single = bands(Cell("ebm-v1", 1, "nofed", algo, preset))
+            row = [source or band, "" if source else f"{static_skill().bands[i]:.3f}"]
+            for scheme in SCHEMES:
+                cell = Cell(env, agents, scheme, algo, preset)
+                found, paper = bands(cell), published_skill(cell.configuration())
+                gained = None
+                if source and paper is not None:
+                    gained = paper.gain[i]
+                elif found is not None and single is not None:
+                    gained = gain(found[i], single[i])
+                told = GAP if gained is None else f"{gained:.1f}".replace("-", "−")
+                row += [_mean(found, i), told]
+            rows.append([*row, _mean(single, i)])
+    return Table(
+        f"{algo.upper()}, {env}, {agents} agents, preset {preset}: areaWRMSE in K",
+        ["band", "static", *["mean ± std", "gain %"] * len(SCHEMES), "mean ± std"],
+        rows,
+        [("", 1), ("", 1), *((scheme, 2) for scheme in SCHEMES), ("ebm-v1", 1)],
+    )
+
+
+def gain(sample: Sample, single: Sample) -> float:
+    """How much lower the error is than that of the single agent, in per cent."""
+    return 100 * (single.mean - sample.mean) / single.mean
+
+
+def tidy_table(results: Results) -> Table:
+    """Every mean beside the published one, with the tests."""
+    header = "env,agents,scheme,algo,preset,band,static,mean,std,seeds,gain,published_mean"
+    header += ",published_std,published_gain,standard_errors,welch_p"
+    ours = our_bands(results)
+    rows = []
+    for cell, result in results.items():
+        published, paper = published_bands(cell), published_skill(cell.configuration())
+        single = ours(Cell("ebm-v1", 1, "nofed", cell.algo, cell.preset))
+        for i, (band, sample) in enumerate(zip(BAND_NAMES, result.bands(), strict=True)):
+            row = [cell.env, str(cell.agents), cell.scheme, cell.algo, cell.preset, band]
+            row += [f"{static_skill().bands[i]:.4f}"]
+            row += [f"{sample.mean:.4f}", f"{sample.std:.4f}", str(sample.number)]
+            row += ["" if single is None else f"{gain(sample, single[i]):.2f}"]
+            if published is None or paper is None:
+                row += [""] * 5
+            else:
+                theirs = published[i]
+                row += [f"{theirs.mean:g}", f"{theirs.std:g}", f"{paper.gain[i]:g}"]
+                row += [f"{standard_errors(sample, theirs):.3f}", f"{differ(sample, theirs):.3g}"]
+            rows.append(row)
+    return Table("skill", header.split(","), rows)
+
+
+def agreement_table(results: Results) -> Table:
+    """How many of the published means come out, for each algorithm and environment."""
+    rows = []
+    for algo in PRESETS:
+        for env in ("ebm-v1", "ebm-v2", "ebm-v3"):
+            within = significant = total = done = 0
+            matrix = [c for c in cells() if (c.algo, c.env, c.preset) == (algo, env, "paper")]
+            for cell in matrix:
+                published = published_bands(cell)
+                if cell not in results or published is None:
+                    continue
+                done += 1
+                for ours, theirs in zip(results[cell].bands(), published, strict=True):
+                    total += 1
+                    within += abs(standard_errors(ours, theirs)) <= WITHIN
+                    significant += differ(ours, theirs) < LEVEL
+            counts = [f"{done} of {len(matrix)}", f"{within} of {total}", str(significant)]
+            rows.append([algo, env, *counts, f"{LEVEL * total:.1f}"])
+    return Table(
+        "Our means against the published ones, preset paper",
+        ["algorithm", "environment", "cells", "within 3 s.e.", "differ (Welch, 5 %)", "by chance"],
+        rows,
+        words=2,
+    )
+
+
+def claims_tables(results: Results) -> dict[str, Table]:
+    """The paper's claims and what becomes of them; and why, test by test."""
+    verdicts, evidence = [], []
+    for claim in judge_claims(results):
+        findings = [
+            ("not published", GAP) if found is None else (str(found.verdict), found.evidence)
+            for found in (claim.published, claim.ours)
+        ]
+        told, why = (list(column) for column in zip(*findings, strict=True))
+        if claim.beside != "published":
+            told[0], why[0] = (f"{claim.beside}: {text}" for text in (told[0], why[0]))
+        verdicts.append([claim.statement, *told])
+        evidence.append([claim.statement, claim.test, *why])
+    sources = ["in the published figures", "in ours"]
+    return {
+        "claims": Table("What holds up", ["claim", *sources], verdicts, words=3),
+        "evidence": Table("Why", ["claim", "decided by", *sources], evidence, words=4),
+    }
+
+
+def habits_table(results: Results) -> Table:
+    """TD3 and TQC with the published habits and without, by the error of the globe."""
+    rows = []
+    for cell, result in results.items():
+        other = replace(cell, preset="corrected")
+        if cell.preset == "corrected" or other not in results:
+            continue
+        ours, without = result.globe(), results[other].globe()
+        p = differ(ours, without)
+        better = GAP if p >= LEVEL else "paper" if ours.mean < without.mean else "corrected"
+        rows.append(
+            [
+                cell.name.removesuffix("-paper"),
+                f"{ours.mean:.2f} ± {ours.std:.2f}",
+                f"{without.mean:.2f} ± {without.std:.2f}",
+                f"{p:.2g}",
+                better,
+            ]
+        )
+    return Table(
+        "What the published habits do: areaWRMSE of the globe in K, mean ± std",
+        ["cell", "paper", "corrected", "Welch p", "better"],
+        rows,
+    )
+
+
+def limit_table(results: Results) -> Table:
+    """How far each cell is between the static model and optimal control.
+
+    Agents that are never averaged while they learn have no global policy to speak of.
+    """
+    rows = []
+    for cell, result in results.items():
+        row = [cell.name]
+        for policy in ("local", "global"):
+            if policy == "global" and cell.scheme == "nofed":
+                row += [GAP] * 3
+                continue
+            value, share = result.evaluation_return(policy), result.share_of_limit(policy)
+            row += [f"{result.globe(policy).mean:.2f}", f"{value:.0f}", f"{100 * share:.0f}"]
+        rows.append([text.replace("-", "−") if i else text for i, text in enumerate(row)])
+    return Table(
+        "From the static model (0 %) to optimal control (100 %), by the return without exploration",
+        ["cell", *["error (K)", "return", "%"] * 2],
+        rows,
+        [("", 1), ("local", 3), ("global", 3)],
+    )
+
+
+def cost_table(results: Results) -> Table:
+    """Time of each cell, and what the published way of working would need."""
+    rows = [_cost(cell.name, {cell: result}) for cell, result in results.items()]
+    for algo in PRESETS:
+        if same := {cell: result for cell, result in results.items() if cell.algo == algo}:
+            rows.append(_cost(f"all {len(same)} of {algo}", same))
+    rows.append(_cost(f"all {len(results)}", results))
+    return Table(
+        "Time of the training of ten seeds, and of climlab and PyTorch for as many steps",
+        ["cell", "minutes", "core-minutes", "core-ms a step", "core-hours", "times"],
+        rows,
+        [("", 1), ("here", 3), ("published way", 2)],
+    )
+
+
+def _cost(name: str, results: Results) -> list[str]:
+    core = sum(result.core_hours for result in results.values())
+    steps = sum(cell.agent_steps for cell in results)
+    published = sum(published_core_hours(cell) for cell in results)
+    return [
+        name,
+        f"{60 * sum(result.hours for result in results.values()):.1f}",
+        f"{60 * core:.1f}",
+        f"{3.6e6 * core / steps:.2f}",
+        f"{published:.1f}",
+        f"{published / core:.1f}",
+    ]
+
+
+def _mean(samples: list[Sample] | None, band: int) -> str:
+    return GAP if samples is None else f"{samples[band].mean:.2f} ± {samples[band].std:.3f}"

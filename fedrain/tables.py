@@ -1,0 +1,126 @@
+"""A table once, for three kinds of reader: Markdown, LaTeX with booktabs, CSV."""
+
+import csv
+import io
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+
+from fedrain.io import write_whole
+
+GAP = "–"  # where there is no figure
+SPREAD = " ± "
+ROWS_OF_A_PAGE = 40
+LATEX = {
+    "%": r"\%",
+    "&": r"\&",
+    "_": r"\_",
+    "#": r"\#",
+    "−": "$-$",
+    "²": "$^2$",
+    "→": r"$\to$",
+    "°": r"$^\circ$",
+    "±": r"$\pm$",
+    "½": r"$\frac12$",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text by row and column, words in the first columns, figures in the others.
+
+    ``groups`` are headings that stand over several columns.
+    """
+
+    caption: str
+    header: list[str]
+    rows: list[list[str]]
+    groups: list[tuple[str, int]] = field(default_factory=list)
+    words: int = 1
+
+    @property
+    def _names(self) -> list[str]:
+        """What each column is called without a heading over it."""
+        if not self.groups:
+            return self.header
+        above = [title for title, span in self.groups for _ in range(span)]
+        return [f"{a} {h}".strip() for a, h in zip(above, self.header, strict=True)]
+
+    def markdown(self) -> str:
+        """For the web."""
+        header = self._names
+        lines = [
+            header,
+            [*["---"] * self.words, *["---:"] * (len(header) - self.words)],
+            *self.rows,
+        ]
+        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"**{self.caption}**\n\n{body}\n"
+
+    def latex(self) -> str:
+        """For a paper that uses booktabs, and longtable for what may not fit on a page."""
+        wide = max(len(text) for row in self.rows for text in row) > 60 if self.rows else False
+        share = 0.95 / self.words - 0.02  # of the line, with the space between columns left out
+        word = rf"p{{{share:.3f}\linewidth}}" if wide else "l"
+        columns = word * self.words + "c" * (len(self.header) - self.words)
+        caption = rf"\caption{{{_escape(self.caption)}}}"
+        head = self._latex_head()
+        rows = [f"{' & '.join(map(_escape, row))} \\\\" for row in self.rows]
+        if wide or len(rows) > ROWS_OF_A_PAGE:
+            begin = [r"\begingroup\small", rf"\begin{{longtable}}{{{columns}}}", caption + r"\\"]
+            begin += [*head, r"\endfirsthead", *head, r"\endhead", r"\bottomrule", r"\endfoot"]
+            end = [r"\end{longtable}", r"\endgroup"]
+        else:
+            begin = [r"\begin{table}", r"\centering\small", caption]
+            begin += [rf"\begin{{tabular}}{{{columns}}}", *head]
+            end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        return "\n".join([*begin, *rows, *end, ""])
+
+    def _latex_head(self) -> list[str]:
+        lines = [r"\toprule"]
+        if self.groups:
+            cells = [rf"\multicolumn{{{span}}}{{c}}{{{_escape(t)}}}" for t, span in self.groups]
+            lines.append(f"{' & '.join(cells)} \\\\")
+            ends = list(accumulate(span for _, span in self.groups))
+            rules = [
+                rf"\cmidrule(lr){{{end - span + 1}-{end}}}"
+                for (title, span), end in zip(self.groups, ends, strict=True)
+                if title
+            ]
+            lines.append("".join(rules))
+        return [*lines, f"{' & '.join(map(_escape, self.header))} \\\\", r"\midrule"]
+
+    def csv(self) -> str:
+        """For programs: plain numbers, a mean and its spread in two columns, no column twice."""
+        columns = []
+        for i, name in enumerate(self._names):
+            values = [row[i] for row in self.rows]
+            if any(SPREAD in value for value in values):
+                parts = [(*value.split(SPREAD), "")[:2] for value in values]
+                mean, std = zip(*parts, strict=True)
+                columns += [[f"{name} mean", *mean], [f"{name} std", *std]]
+            else:
+                columns.append([name, *values])
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows(
+            ["" if value == GAP else value.replace("−", "-") for value in row]
+            for row in zip(*columns, strict=True)
+        )
+        return text.getvalue()
+
+
+def write_tables(tables: list[Table], path: Path, formats: tuple[str, ...]) -> list[Path]:
+    """One file for each format, with all tables one after the other."""
+    writers = {"md": Table.markdown, "tex": Table.latex, "csv": Table.csv}
+    paths = []
+    for name in formats:
+        text = "\n".join(writers[name](table) for table in tables)
+        paths.append(path.with_suffix(f".{name}"))
+        write_whole(paths[-1], partial(Path.write_text, data=text, encoding="utf-8"))
+    return paths
+
+
+def _escape(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in text)

@@ -1,0 +1,84 @@
+"""Experiments of the studies in ``near_the_limit.py``: trained once, kept as small JSON files."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedrain.experiment import Configuration
+from fedrain.experiment.evaluation import evaluate
+from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.training import identity
+from fedrain.io import read_json, write_json
+
+RESULTS = Path(__file__).parent.parent / "results" / "studies"
+Result = dict[str, Any]
+#: Called after every episode, before the next; true ends the training.
+Watch = Callable[[Trainer], bool]
+
+
+def trained(configuration: Configuration, watch: Watch | None = None) -> Trainer:
+    """An experiment trained to its end, or until the watch ends it. Policies are the local ones."""
+    trainer = Trainer(configuration, configuration.make_environment())
+    trainer.begin()
+    while trainer.episode < configuration.episodes:
+        last = trainer.episode + 1 == configuration.episodes
+        trainer.play(configuration.synchronises_after(trainer.episode) and not last)
+        if watch is not None and watch(trainer):
+            break
+    return trainer
+
+
+def skill_of(trainer: Trainer) -> Result:
+    """What the policies of every seed reach, and what it took."""
+    seeds = trainer.configuration.seeds
+    found = evaluate(trainer.environment, trainer.algorithm, trainer.actors(), seeds)
+    skills = found.skill(trainer.environment)
+    return {
+        "seeds": list(seeds),
+        "bands": [list(skill.bands) for skill in skills],
+        "global": [skill.globe for skill in skills],
+        "returns": found.returns.mean(-1).tolist(),
+        "seconds": float(trainer.history["seconds"].sum()),
+        "core_seconds": float(trainer.history["core_seconds"].sum()),
+    }
+
+
+def kept(
+    folder: str, name: str, configuration: Configuration, make: Callable[[Configuration], Result]
+) -> Result:
+    """The stored result of an experiment, or a new one, which is then stored."""
+    key = hashlib.sha256(identity(configuration).encode()).hexdigest()[:12]
+    path = RESULTS / folder / f"{name}.json"
+    if path.exists() and (held := read_json(path)).get("experiment") == key:
+        return held
+    result = {"name": name, "experiment": key, **make(configuration)}
+    write_json(path, result)
+    print(f"{name}: {summary(result)}", flush=True)
+    return result
+
+
+def summary(result: Result) -> str:
+    """One line for people."""
+    bands, globe = np.array(result["bands"]), np.array(result["global"])
+    each = "  ".join(f"{m:.2f} ± {s:.2f}" for m, s in zip(bands.mean(0), bands.std(0), strict=True))
+    return (
+        f"{each}  global {globe.mean():.3f} ± {globe.std():.3f}, worst {globe.max():.3f}; "
+        f"{result['seconds']:.0f} s, {result['core_seconds']:.0f} core-s"
+    )
+
+
+def markdown(rows: Iterable[Iterable[str]], header: Iterable[str]) -> str:
+    """A table for the documentation."""
+    lines = [list(header), *map(list, rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def stored(folder: str) -> dict[str, Result]:
+    """All results of a study."""
+    paths = sorted((RESULTS / folder).glob("*.json"))
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}

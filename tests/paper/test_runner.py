@@ -1,0 +1,112 @@
+"""The matrix, and what becomes of it when processes die."""
+
+import json
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from fedrain.cli import main
+from fedrain.errors import FailureError, InputError
+from fedrain.experiment.cores import count_cores
+from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.training import checkpoints_of
+from fedrain.paper import Store, cells, run_missing, status
+
+
+def test_the_matrix_has_65_cells():
+    found = cells()
+    assert len(found) == len({cell.name for cell in found}) == 65
+    assert len(cells("*ddpg*")) == 13
+    assert [cell.cost for cell in found] == sorted(cell.cost for cell in found)
+    with pytest.raises(InputError, match="no cell"):
+        cells("*moon*")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results", tmp_path / "work", seeds=2, episodes=2)
+
+
+def test_a_cell_is_run_once(store):
+    (cell,) = cells("ebm-v3-a2-fed05-td3-paper")
+    assert run_missing(store, [cell], print) == 1
+    data = xr.load_dataset(store.result(cell))
+    assert data.returns.shape == (2, 2, 2)
+    assert json.loads(data.attrs["configuration"])["algo"] == "td3"
+    assert np.isfinite(data.areawrmse).all()
+    assert data.episode_A.shape == (200, 96)
+    assert store.result(cell).stat().st_size < 300_000
+    assert not (store.work / cell.name).exists()
+    assert run_missing(store, [cell], print) == 0
+    (other,) = cells("ebm-v3-a6-fed05-td3-paper")
+    row, missing = status(store, [cell, other])
+    assert row["state"] == "done"
+    assert row["seconds"] > 0
+    expected = float(data.core_seconds.sum()) / count_cores() * other.cost / cell.cost
+    assert missing["expected_seconds"] == pytest.approx(expected)
+    training = Trainer(store.configuration(other), store.configuration(other).make_environment())
+    training.begin()
+    training.play(False)
+    training.save(checkpoints_of(store.configuration(other), store.work / other.name))
+    (missing,) = [row for row in status(store, [cell, other]) if row["state"] == "missing"]
+    assert missing["expected_seconds"] == pytest.approx(expected / 2)
+
+
+def test_one_bad_cell_does_not_stop_the_others(store):
+    bad, good = (cells(f"ebm-v3-a2-fed{n}-td3-paper")[0] for n in ("05", "10"))
+    (store.work / bad.name).mkdir(parents=True)
+    (store.work / bad.name / "holiday.jpg").touch()
+    (store.work / good.name).mkdir()
+    (store.work / good.name / ".configuration.json.partial").touch()  # killed there
+    heard = []
+    with pytest.raises(FailureError, match=f"1 of 2 cells failed: {bad.name}"):
+        run_missing(store, [bad, good], heard.append)
+    assert any("not empty" in text for text in heard)
+    assert store.read(good) is not None
+
+
+HOLD = """
+import sys, time
+from fedrain.paper import Store, cells
+(cell,) = cells("ebm-v1-td3-paper")
+with Store(sys.argv[1], sys.argv[2]).claim(cell.name) as mine:
+    print(mine, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_cell_belongs_to_one_process_until_it_dies(store):
+    (cell,) = cells("ebm-v1-td3-paper")
+    command = [sys.executable, "-c", HOLD, str(store.results), str(store.work)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "True\n"
+    assert status(store, [cell])[0]["state"] == "running"
+    assert run_missing(store, [cell], print) == 0
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert status(store, [cell])[0]["state"] == "missing"
+    with store.claim(cell.name) as mine:
+        assert mine
+
+
+def test_a_look_keeps_no_one_from_a_cell(store, monkeypatch):
+    """Who looks has let go of the lock by the second time that it is tried."""
+    look = ExitStack()
+    assert look.enter_context(store.claim("cell"))
+    monkeypatch.setattr("fedrain.io.sleep", lambda _: look.close())
+    with store.claim("cell") as mine:
+        assert mine
+
+
+def test_status_command(capsys, tmp_path):
+    places = ["--results", str(tmp_path / "r"), "--work", str(tmp_path / "w")]
+    assert main(["benchmark", "status", "--json", *places]) == 0
+    rows = json.loads(capsys.readouterr().out)["cells"]
+    assert {row["state"] for row in rows} == {"missing"}
+    assert main(["benchmark", "status", *places, "--only", "*v1*"]) == 0
+    assert f"0 of {len(cells('*v1*'))} cells" in capsys.readouterr().out

@@ -1,0 +1,291 @@
+"""Tables, figures and claims, made from the results in the repository."""
+
+import csv
+import hashlib
+import io
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from fedrain.cli import main
+from fedrain.climate import BAND_NAMES
+from fedrain.errors import InputError
+from fedrain.paper import Cell, cells, load_results, make_figures, make_tables
+from fedrain.paper.claims import judge_claims
+from fedrain.paper.figures import returns_figure
+from fedrain.paper.judgement import Verdict
+from fedrain.paper.published import published_skill
+from fedrain.paper.results import our_bands, published_bands, read_reference
+from fedrain.paper.tables import (
+    cost_table,
+    gain,
+    habits_table,
+    limit_table,
+    skill_table,
+    tidy_table,
+)
+from fedrain.tables import Table
+
+RESULTS = Path(__file__).parents[2] / "results" / "paper"
+
+
+@pytest.fixture(scope="module")
+def results():
+    return load_results(RESULTS)
+
+
+def hashes(paths):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+@pytest.mark.slow
+def test_made_twice_they_are_the_same_bytes(results, tmp_path):
+    some = {
+        cell: result
+        for cell, result in results.items()
+        if cell.algo == "ddpg" and (cell.env == "ebm-v1" or "ebm-v3-a6" in cell.name)
+    }
+    for make in (make_tables, make_figures):
+        first, second = (hashes(make(some, tmp_path / name)) for name in ("one", "two"))
+        assert first == second
+    drawn = {"returns", "skill-ebm-v3-a6-ddpg"}
+    drawn |= {f"evolution-{name}-ddpg-paper" for name in ("ebm-v1", "ebm-v3-a6-fed05")}
+    assert len(some) == 4
+    assert {name.removesuffix(".png") for name in first if name.endswith(".png")} == drawn
+
+
+def test_figures_command(results, tmp_path):
+    """One learning curve for each result, and a picture of an episode."""
+    name = "ebm-v1-ddpg-paper"
+    shutil.copy(RESULTS / f"{name}.nc", tmp_path)
+    places = ["--results", str(tmp_path), "--out", str(tmp_path)]
+    assert main(["benchmark", "figures", *places]) == 0
+    made = {path.name for path in tmp_path.glob("*.p*")}
+    assert made == {f"{n}.{s}" for n in ("returns", f"evolution-{name}") for s in ("png", "pdf")}
+    figure = returns_figure(results)
+    shown = [c for c in results if c.preset == "paper" and c.agents != 2 and c.scheme != "fed10"]
+    shown = [c for c in shown if c.env == "ebm-v1" or c.scheme == "fed05"]
+    bands = [axes.collections for axes in figure.axes]
+    assert sum(map(len, bands)) == len(shown)
+
+
+def test_every_seed_counts(results):
+    for cell, result in results.items():
+        assert result.skill().shape == (10, 6), cell
+        assert np.isfinite(result.learning).all()
+        assert result.core_hours > 0
+        ours = our_bands(results)(cell)
+        assert ours[2].mean == pytest.approx(result.data.areawrmse.sel(policy="local")[:, 2].mean())
+
+
+def test_published_lines_are_the_papers(results):
+    table = skill_table(results, "ebm-v2", 2, "ddpg", "paper")
+    published = [row for row in table.rows if row[0] == "published"]
+    assert len(published) == 6
+    assert published[0][2:] == [
+        "5.11 ± 0.533", "37.5", "6.14 ± 0.964", "25.0", "16.17 ± 14.718", "−97.5", "8.19 ± 3.433",
+    ]  # fmt: skip
+    assert table.rows[0][:2] == [BAND_NAMES[0], "11.453"]
+
+
+def test_published_gains_follow_from_the_published_means():
+    """The paper's gains are those of means before rounding, so they agree to some tenths."""
+    for cell in cells("*-v[23]-*paper"):
+        single = published_bands(Cell("ebm-v1", 1, "nofed", cell.algo, "paper"))
+        federated, printed = published_bands(cell), published_skill(cell.configuration()).gain
+        ours = [gain(f, s) for f, s in zip(federated, single, strict=True)]
+        np.testing.assert_allclose(ours, printed, rtol=0.005, atol=0.6)
+    assert published_bands(Cell("ebm-v3", 6, "fed05", "td3", "corrected")) is None
+
+
+def test_tidy_table_is_complete(results):
+    rows = list(csv.DictReader(io.StringIO(tidy_table(results).csv())))
+    assert len(rows) == 6 * len(results)
+    assert {row["band"] for row in rows} == set(BAND_NAMES)
+    with_figures = [row for row in rows if row["preset"] == "paper"]
+    assert all(0 <= float(row["welch_p"]) <= 1 for row in with_figures)
+    single = {
+        (row["algo"], row["preset"], row["band"]): float(row["mean"])
+        for row in rows
+        if row["env"] == "ebm-v1"
+    }
+    for row in rows:
+        share = float(row["mean"]) / single[row["algo"], row["preset"], row["band"]]
+        assert float(row["gain"]) == pytest.approx(100 * (1 - share), abs=0.1)
+
+
+def test_what_is_compared_stands_side_by_side(results):
+    cells_of_limit = [row[0] for row in limit_table(results).rows]
+    assert cells_of_limit == [cell.name for cell in results]
+    at = cells_of_limit.index("ebm-v3-a6-fed05-td3-paper")
+    assert cells_of_limit[at : at + 6] == [
+        f"ebm-v3-a6-{scheme}-td3-{preset}"
+        for preset in ("paper", "corrected")
+        for scheme in ("fed05", "fed10", "nofed")
+    ]
+
+
+def test_agents_never_averaged_have_no_global_policy(results):
+    for name, *figures in limit_table(results).rows:
+        never = "-fed" not in name
+        assert ("–" in figures) == never, name
+
+
+def test_what_the_published_way_of_working_costs(results):
+    """TQC is by far its dearest algorithm: it works out the quantiles pair by pair."""
+    claims = {claim.statement: claim.published for claim in judge_claims(results)}
+    assert claims["DDPG is cheaper to train than TQC"].verdict == Verdict.HOLDS
+    assert claims["DDPG is cheaper to train than TD3"].verdict == Verdict.FAILS
+    *rows, everything = list(csv.DictReader(io.StringIO(cost_table(results).csv())))
+    of_cells = [row for row in rows if not row["cell"].startswith("all ")]
+    assert len(of_cells) == len(results)
+    for column in ("here core-minutes", "published way core-hours"):
+        total = sum(float(row[column]) for row in of_cells)
+        assert float(everything[column]) == pytest.approx(total, rel=0.01)
+
+
+def test_table_in_three_forms():
+    rows = [["a", "1", "2.0 ± 0.5"], ["b", "−2", "–"]]
+    table = Table("Gain of a_1 & b", ["x", "gain %", "K"], rows, [("", 1), ("g", 2)])
+    assert table.markdown().splitlines()[2:] == [
+        "| x | g gain % | g K |", "| --- | ---: | ---: |",
+        "| a | 1 | 2.0 ± 0.5 |", "| b | −2 | – |",
+    ]  # fmt: skip
+    latex = table.latex()
+    assert r"\caption{Gain of a\_1 \& b}" in latex
+    assert r"b & $-$2 & – \\" in latex
+    assert r"\cmidrule(lr){2-3}" in latex
+    assert latex.count(r"\begin") == latex.count(r"\end") == 2
+    long = Table("Long", ["x", "K"], [["a", "1"]] * 41).latex()
+    assert long.count(r"\begin{longtable}") == long.count(r"\end{longtable}") == 1
+    assert long.count(r"x & K \\") == 2  # on the first page, and on the others
+    assert long.count(r"a & 1 \\") == 41
+    assert list(csv.reader(io.StringIO(table.csv()))) == [
+        ["x", "g gain %", "g K mean", "g K std"], ["a", "1", "2.0", "0.5"], ["b", "-2", "", ""],
+    ]  # fmt: skip
+
+
+def test_numbers_for_programs_are_numbers(results):
+    for table, words in ((limit_table(results), 1), (habits_table(results), 1)):
+        header, *rows = csv.reader(io.StringIO(table.csv()))
+        assert len(set(header)) == len(header)
+        figures = [value for row in rows for value in row[words:] if value]
+        assert sum(value not in ("paper", "corrected") for value in figures) > len(rows)
+        for value in figures:
+            assert value in ("paper", "corrected") or np.isfinite(float(value))
+
+
+def test_bad_results(tmp_path, capsys):
+    with pytest.raises(InputError, match="holds no results"):
+        load_results(tmp_path)
+    (tmp_path / "ebm-v1-td3-paper.nc").write_bytes(b"not a NetCDF file")
+    work = ["--work", str(tmp_path / "work"), "--only", "ebm-v1-td3-paper"]
+    for command in (["tables"], ["run", "--jobs", "1", *work]):
+        assert main(["benchmark", *command, "--results", str(tmp_path)]) == 2
+        assert "ebm-v1-td3-paper.nc" in capsys.readouterr().err
+    assert main(["benchmark", "status", "--results", str(tmp_path), *work]) == 0
+    assert "damaged" in capsys.readouterr().out
+    other = RESULTS / "ebm-v1-td3-corrected.nc"
+    shutil.copy(other, tmp_path / "ebm-v1-td3-paper.nc")
+    with pytest.raises(InputError, match="another experiment"):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda data: data.drop_vars("episode_A"), "no episode_A in it"),
+        (lambda data: data.drop_vars("core_seconds"), "no core_seconds in it"),
+        (lambda data: data.isel(band=slice(3)), "areawrmse has another shape"),
+        (lambda data: data.isel(seed=slice(3)), "returns has another shape"),
+        (lambda data: data.assign_coords(policy=["local", "moon"]), "other policies"),
+        (lambda data: data.drop_attrs(), "configuration"),
+    ],
+)
+def test_results_that_lack_something(tmp_path, damage, told):
+    data = xr.load_dataset(RESULTS / "ebm-v1-td3-paper.nc")
+    damage(data).to_netcdf(tmp_path / "ebm-v1-td3-paper.nc")
+    with pytest.raises(InputError, match=rf"not the result of this cell .*{told}"):
+        load_results(tmp_path)
+
+
+def test_optimal_control_that_lacks_something(tmp_path):
+    path = tmp_path / "limit-shared.nc"
+    xr.load_dataset(RESULTS / path.name).drop_vars("B").to_netcdf(path)
+    with pytest.raises(InputError, match="no B in it"):
+        read_reference(path)
+
+
+def test_a_damaged_result_does_not_keep_the_others_from_being_trained(tmp_path, monkeypatch):
+    trained = []
+    monkeypatch.setattr(
+        "fedrain.paper.jobs.run_jobs", lambda _, matrix, *__: trained.extend(matrix)
+    )
+    monkeypatch.setattr("fedrain.paper.make_references", lambda *_: None)
+    (tmp_path / "ebm-v1-td3-paper.nc").write_bytes(b"not a NetCDF file")
+    command = ["benchmark", "run", "--only", "*v1-td3*", "--jobs", "1"]
+    assert main([*command, "--results", str(tmp_path), "--work", str(tmp_path / "work")]) == 2
+    assert [cell.name for cell in trained] == ["ebm-v1-td3-corrected"]
+
+
+def test_places_that_cannot_be_written_to(tmp_path, capsys):
+    """One line each, and nothing half written."""
+    (tmp_path / "file").touch()
+    below_a_file = tmp_path / "file" / "below"
+    for what, out in (("tables", below_a_file), ("report", below_a_file), ("report", "/")):
+        command = ["benchmark", what, "--results", str(RESULTS), "--out", str(out)]
+        assert main(command) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_damaged_results(tmp_path, capsys):
+    """Whichever bytes are wrong, HDF5's many errors end as one line; optimal control's too."""
+    whole = (RESULTS / "ebm-v1-td3-paper.nc").read_bytes()
+    path = tmp_path / "ebm-v1-td3-paper.nc"
+    told = []
+    for seed in range(12):
+        random, content = np.random.default_rng(seed), np.frombuffer(whole, np.uint8).copy()
+        content[random.integers(0, len(content), 400)] = random.integers(0, 256, 400)
+        path.write_bytes(content.tobytes())
+        try:
+            load_results(tmp_path)
+        except InputError as error:
+            told.append(str(error))
+    assert len(told) > 3
+    assert all(path.name in text for text in told)
+    path.write_bytes(whole)
+    (tmp_path / "limit-shared.nc").write_bytes(whole[:3000])
+    out = ["--out", str(tmp_path / "report.html")]
+    assert main(["benchmark", "report", "--results", str(tmp_path), *out]) == 2
+    assert "limit-shared.nc" in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_results_of_one_algorithm(results, tmp_path):
+    """There are no habits to compare, and claims wait."""
+    only = {cell: result for cell, result in results.items() if cell.algo == "ddpg"}
+    assert make_tables(only, tmp_path)
+    assert (tmp_path / "habits.csv").read_text().count("\n") == 1
+
+
+def test_a_cell_whose_seeds_broke_is_left_out(results, tmp_path):
+    names = ("ebm-v1-td3-paper", "ebm-v1-td3-corrected")
+    for name, broken in zip(names, (9, 8), strict=True):
+        data = xr.load_dataset(RESULTS / f"{name}.nc")
+        data.areawrmse_global.values[..., :broken] = np.nan
+        data.to_netcdf(tmp_path / f"{name}.nc")
+    (kept,) = load_results(tmp_path).values()
+    assert kept.cell.name == names[1]
+    assert kept.globe().number == 2
+    data.returns.values[9, ..., -1] = np.nan  # the last update broke it
+    data.to_netcdf(tmp_path / f"{names[1]}.nc")
+    with pytest.raises(InputError, match="holds no results"):
+        load_results(tmp_path)
+    del data["areawrmse_global"]
+    data.to_netcdf(tmp_path / f"{names[1]}.nc")
+    with pytest.raises(InputError, match="no areawrmse_global in it"):
+        load_results(tmp_path)
