@@ -1,16 +1,15 @@
-"""The physics: grid, insolation, the energy balance model, its parameters and its target."""
+"""The physics: the contract of a climate model, the models, and what they are judged by."""
 
-from fedrain.climate.climatology import ncep_zonal_mean, target_profile
+from fedrain.climate.climatology import ncep_zonal_mean, target_fields
+from fedrain.climate.columns import Columns, Regions
 from fedrain.climate.diagnostics import diagnostics, heat_transport
+from fedrain.climate.fields import SURFACE_TEMPERATURE, Field, Forcing
 from fedrain.climate.grid import Grid
 from fedrain.climate.insolation import Orbit, annual_insolation, daily_insolation
+from fedrain.climate.model import ClimateModel, check_model, integrate, trajectory
 from fedrain.climate.models.climlab import ClimlabModel
-from fedrain.climate.models.energy_balance import (
-    ClimateModel,
-    EnergyBalanceModel,
-    integrate,
-    trajectory,
-)
+from fedrain.climate.models.energy_balance import EnergyBalanceModel
+from fedrain.climate.models.host import HostModel
 from fedrain.climate.netcdf import ZonalMean, read_zonal_mean
 from fedrain.climate.parameters import (
     ENERGY_BALANCE_PARAMETERS,
@@ -23,18 +22,25 @@ from fedrain.climate.skill import BAND_NAMES, Skill, band_skill, skill_table
 __all__ = [
     "BAND_NAMES",
     "ENERGY_BALANCE_PARAMETERS",
+    "SURFACE_TEMPERATURE",
     "ClimateModel",
     "ClimlabModel",
+    "Columns",
     "EnergyBalanceModel",
+    "Field",
+    "Forcing",
     "Grid",
+    "HostModel",
     "Orbit",
     "Parameter",
     "ParameterTable",
     "Parameters",
+    "Regions",
     "Skill",
     "ZonalMean",
     "annual_insolation",
     "band_skill",
+    "check_model",
     "daily_insolation",
     "diagnostics",
     "heat_transport",
@@ -42,6 +48,6 @@ __all__ = [
     "ncep_zonal_mean",
     "read_zonal_mean",
     "skill_table",
-    "target_profile",
+    "target_fields",
     "trajectory",
 ]

@@ -6,19 +6,29 @@ NetCDF file or an array.
 """
 
 import csv
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from fedrain.climate.grid import Grid, frozen
-from fedrain.climate.netcdf import ZonalMean, check_temperatures, read_zonal_mean
-from fedrain.errors import InputError
+from fedrain.climate.columns import Columns, frozen
+from fedrain.climate.fields import SURFACE_TEMPERATURE, Field
+from fedrain.climate.model import ClimateModel
+from fedrain.climate.netcdf import (
+    ZonalMean,
+    check_temperatures,
+    read_zonal_mean,
+    zonal_mean_of,
+)
+from fedrain.errors import InputError, unknown
 
-#: The built-in target, a NetCDF file, a zonal mean, or temperatures in °C on the cells of the grid.
-Target = str | Path | ZonalMean | Float[np.ndarray, " lat"] | list[float] | tuple[float, ...] | None
+#: None for the built-in climatology, or what a model brings along; a NetCDF file; a zonal mean; an
+#: xarray DataArray; or values on the columns of the model. Of one field, or by name of field.
+Target = Any
 
 
 @cache
@@ -36,29 +46,73 @@ def ncep_zonal_mean() -> ZonalMean:
     return ZonalMean(latitude=table["lat"], temperature=table["skt_annual"])
 
 
-def interpolate(zonal: ZonalMean, grid: Grid) -> Float[np.ndarray, " lat"]:
-    """Linear in latitude to the cells, and extrapolated linearly beyond the outermost latitudes."""
+def interpolate(zonal: ZonalMean, columns: Columns) -> Float[np.ndarray, " column"]:
+    """Linear in latitude to the columns, and extrapolated linearly beyond the outermost."""
     x, y = zonal.latitude, zonal.temperature
-    cell = np.clip(np.searchsorted(x, grid.centres) - 1, 0, len(x) - 2)
+    cell = np.clip(np.searchsorted(x, columns.latitude) - 1, 0, len(x) - 2)
     slope = (y[cell + 1] - y[cell]) / (x[cell + 1] - x[cell])
-    return y[cell] + slope * (grid.centres - x[cell])
+    return y[cell] + slope * (columns.latitude - x[cell])
 
 
-def target_profile(target: Target, grid: Grid) -> Float[np.ndarray, " lat"]:
-    """The target in °C on the cells of the grid."""
+def target_fields(
+    target: Target, model: ClimateModel, judged: Iterable[str]
+) -> dict[str, Float[np.ndarray, "column ..."]]:
+    """The target of every judged field, on the columns (and levels) of the model.
+
+    Args:
+        target: See :data:`Target`. A model's own is its attribute ``target``, by field.
+        model: The climate model.
+        judged: Names of its fields.
+    """
+    known = {field.name: field for field in model.fields}
+    names = list(judged)
+    for name in names:
+        if name not in known:
+            raise unknown("field to judge", name, list(known))
+    given = target if isinstance(target, Mapping) else {names[0]: target}
+    for name in given:
+        if name not in names:
+            raise unknown("judged field, for which there is a target,", name, names)
+    own = getattr(model, "target", {})
+    found = {}
+    for name in names:
+        one = given.get(name)
+        one = own.get(name) if one is None else one
+        found[name] = _target(one, known[name], model)
+    return found
+
+
+def _target(
+    target: Target, field: Field, model: ClimateModel
+) -> Float[np.ndarray, "column ..."]:
     if target is None:
-        return interpolate(ncep_zonal_mean(), grid)
+        if field.name != SURFACE_TEMPERATURE.name:
+            raise InputError(
+                f"no target for {field.name}: there is a built-in one for "
+                f"{SURFACE_TEMPERATURE.name} only"
+            )
+        return interpolate(ncep_zonal_mean(), model.columns)
     if isinstance(target, str | Path):
         target = read_zonal_mean(target)
+    elif hasattr(target, "to_dataset"):
+        target = zonal_mean_of(target)
     if isinstance(target, ZonalMean):
-        return interpolate(target, grid)
+        return interpolate(target, model.columns)
     try:
-        profile = np.array(target, dtype=float)
+        values = np.array(target, dtype=float)
     except (TypeError, ValueError):
-        raise InputError("a target must be numbers in °C, a NetCDF file or None") from None
-    if profile.shape != (grid.latitudes,):
         raise InputError(
-            f"the target has shape {profile.shape}, but the grid has {grid.latitudes} latitudes"
+            "a target must be numbers, a NetCDF file, a DataArray or None"
+        ) from None
+    expected = field.shape(len(model.columns))
+    if values.shape != expected:
+        what = "latitudes" if model.columns.is_zonal and len(expected) == 1 else "columns"
+        raise InputError(
+            f"the target has shape {values.shape}, but the model has {expected[0]} {what}"
+            + (f" of {expected[1]} levels" if len(expected) > 1 else "")
         )
-    check_temperatures(grid.centres, profile)
-    return profile
+    if not np.isfinite(values).all():
+        raise InputError(f"the target of {field.name} has a value that is missing or not finite")
+    if field.name == SURFACE_TEMPERATURE.name and values.ndim == 1:
+        check_temperatures(model.columns.latitude, values)
+    return values

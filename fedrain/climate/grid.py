@@ -10,15 +10,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from fedrain.climate.columns import Columns, frozen
 from fedrain.errors import InputError
 
 EARTH_RADIUS = 6.373e6  # m, as climlab
-
-
-def frozen(array: np.ndarray) -> np.ndarray:
-    """The same array, read-only: what is computed once and shared must not change."""
-    array.flags.writeable = False
-    return array
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if isinstance(self.latitudes, bool) or not isinstance(self.latitudes, int | np.integer):
-            raise InputError(f"latitudes must be a whole number, not {self.latitudes!r}")
+            raise InputError(f"latitudes must be an integer, not {self.latitudes!r}")
         if self.latitudes < 2:
             raise InputError(f"a grid needs at least 2 latitudes, not {self.latitudes}")
 
@@ -47,6 +42,11 @@ class Grid:
     def weights(self) -> Float[np.ndarray, " lat"]:
         """Area weights cos φ of the cells (not normalised)."""
         return frozen(np.cos(np.deg2rad(self.centres)))
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The cells as columns of a climate model."""
+        return Columns(self.centres, weights=self.weights)
 
     @cached_property
     def p2(self) -> Float[np.ndarray, " lat"]:

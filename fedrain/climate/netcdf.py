@@ -95,6 +95,19 @@ def read_zonal_mean(
             raise InputError(f"{path}: the file is damaged ({reason})") from None
 
 
+def zonal_mean_of(data: xr.DataArray, weight_months: bool = False) -> ZonalMean:
+    """As :func:`read_zonal_mean`, of a field that is in memory."""
+    name = str(data.name or "temperature")
+    dataset = data.to_dataset(name=name)
+    for key in dataset.variables:
+        if dataset[key].dtype.kind in "Mm":  # dates: the mean over them is all that is wanted
+            dataset = dataset.drop_vars(key)
+    try:
+        return _zonal_mean(dataset, name, weight_months)
+    except InputError as error:
+        raise InputError(f"the target: {error}") from None
+
+
 def _zonal_mean(dataset: xr.Dataset, variable: str | None, weight_months: bool) -> ZonalMean:
     field = _temperature(dataset, variable)
     latitude = _dimension(dataset, field, LATITUDE)

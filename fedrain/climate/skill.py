@@ -1,5 +1,6 @@
 """How far a temperature profile is from the target, in the six 30° bands of the paper."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fedrain.climate.grid import Grid
-from fedrain.errors import InputError
+from fedrain.climate.columns import Columns
 
 BAND_NAMES = ("90°S–60°S", "60°S–30°S", "30°S–0°", "0°–30°N", "30°N–60°N", "60°N–90°N")
 BAND_EDGES = np.linspace(-90.0, 90.0, 7)
@@ -16,7 +16,7 @@ BAND_EDGES = np.linspace(-90.0, 90.0, 7)
 
 @dataclass(frozen=True)
 class Skill:
-    """areaWRMSE in K of each band, south to north, and of the globe."""
+    """areaWRMSE of each band, south to north, and of the globe, in the unit of the field."""
 
     bands: tuple[float, ...]
     globe: float
@@ -30,25 +30,30 @@ def area_weighted_rmse(
     error: Float[np.ndarray, " lat"], weights: Float[np.ndarray, " lat"]
 ) -> float:
     """√(Σ cos φ e² / Σ cos φ)."""
+    if not len(error):
+        return math.nan
     return float(np.sqrt(np.sum(weights * error**2) / np.sum(weights)))
 
 
 def band_skill(
-    grid: Grid, profile: Float[np.ndarray, " lat"], target: Float[np.ndarray, " lat"]
+    columns: Columns,
+    field: Float[np.ndarray, "column ..."],
+    target: Float[np.ndarray, "column ..."],
 ) -> Skill:
-    """Skill of a temperature profile against the target on the same grid."""
-    error = np.asarray(profile, float) - np.asarray(target, float)
-    band = np.digitize(grid.centres, BAND_EDGES[1:-1])
-    if missing := sorted(set(range(len(BAND_NAMES))) - set(band.tolist())):
-        raise InputError(
-            f"{grid.latitudes} latitudes leave no cell in {BAND_NAMES[missing[0]]}: use 6 or more"
-        )
+    """Skill of a field against its target on the same columns; levels count alike.
+
+    Bands without a column, which there are where a model has fewer than six latitudes, are NaN.
+    """
+    error = np.asarray(field, float) - np.asarray(target, float)
+    if error.ndim == 2:
+        error = np.sqrt((error**2).mean(axis=1))
+    band = np.digitize(columns.latitude, BAND_EDGES[1:-1])
     return Skill(
         bands=tuple(
-            area_weighted_rmse(error[band == i], grid.weights[band == i])
+            area_weighted_rmse(error[band == i], columns.weights[band == i])
             for i in range(len(BAND_NAMES))
         ),
-        globe=area_weighted_rmse(error, grid.weights),
+        globe=area_weighted_rmse(error, columns.weights),
     )
 
 

@@ -1,28 +1,25 @@
 """The same energy balance model on climlab, as the oracle behind the same interface.
 
-climlab computes on the host, in float64. :meth:`ClimlabModel.step` calls it from compiled code,
-so that an environment runs on either model unchanged; any other host model (a Fortran GCM, say)
-can be wrapped in the same way.
+climlab computes on the host, in float64; an environment runs on either model unchanged.
 """
 
 import importlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
+from fedrain.climate.columns import Columns
+from fedrain.climate.fields import SURFACE_TEMPERATURE, Field, Forcing
 from fedrain.climate.grid import Grid
-from fedrain.climate.models.energy_balance import EnergyBalanceModel
+from fedrain.climate.models.energy_balance import FORCINGS, EnergyBalanceModel
+from fedrain.climate.models.host import HostModel
 from fedrain.climate.parameters import Parameters, ParameterTable
 from fedrain.errors import MissingExtraError
-
-_one_at_a_time = Lock()  # a process holds the state of the climate that it steps
 
 
 def import_climlab() -> Any:
@@ -37,11 +34,13 @@ def import_climlab() -> Any:
 
 
 @dataclass(frozen=True)
-class ClimlabModel:
+class ClimlabModel(HostModel):
     """``climlab.EBM_annual`` with the grid, orbit and constants of ``settings``."""
 
     settings: EnergyBalanceModel = EnergyBalanceModel()
     dtype: ClassVar[str] = "float64"
+    fields: ClassVar[tuple[Field, ...]] = (SURFACE_TEMPERATURE,)
+    forcings: ClassVar[tuple[Forcing, ...]] = FORCINGS
 
     def __post_init__(self) -> None:
         import_climlab()
@@ -52,9 +51,30 @@ class ClimlabModel:
         return self.settings.grid
 
     @property
-    def table(self) -> ParameterTable:
+    def columns(self) -> Columns:  # type: ignore[override]
+        """The latitudes of the model."""
+        return self.settings.columns
+
+    @property
+    def table(self) -> ParameterTable:  # type: ignore[override]
         """The parameters that can be set at every step."""
         return self.settings.table
+
+    @property
+    def days_per_step(self) -> float:
+        """Length of a time step."""
+        return self.settings.days_per_step
+
+    def observe(self, state: Float[Array, " lat"]) -> dict[str, Float[Array, " lat"]]:
+        """The temperature is all that there is to see."""
+        return self.settings.observe(state)
+
+    def init_host(
+        self, rng: np.random.Generator, temperature: float = 50.0
+    ) -> Float[np.ndarray, " lat"]:
+        """The same temperature everywhere, or a profile, in °C."""
+        del rng
+        return np.broadcast_to(np.asarray(temperature, float), (self.grid.latitudes,)).copy()
 
     @cached_property
     def process(self) -> Any:
@@ -88,40 +108,25 @@ class ClimlabModel:
         return np.array(self.process.subprocess["insolation"].insolation).reshape(-1)
 
     def step_host(
-        self, temperature: Float[np.ndarray, " lat"], parameters: Parameters
+        self,
+        state: Float[np.ndarray, " lat"],
+        parameters: Parameters,
+        forcing: Mapping[str, float] | None = None,
+        rng: np.random.Generator | None = None,
     ) -> Float[np.ndarray, " lat"]:
-        """One step of one climate, in NumPy and float64; threads take turns."""
-        with _one_at_a_time:
-            parts = self.process.subprocess
-            self.process.Ts[:, 0] = temperature
-            for part, symbol in (("LW", "A"), ("LW", "B")):
-                setattr(parts[part], symbol, np.asarray(parameters[symbol], float)[:, None])
-            for part, symbol in (("albedo", "a0"), ("albedo", "a2"), ("diffusion", "D")):
-                setattr(parts[part], symbol, float(np.asarray(parameters[symbol])))
-            self.process.step_forward()
-            return np.array(self.process.Ts[:, 0])
-
-    def step(
-        self, temperature: Float[Array, "*batch lat"], parameters: Parameters
-    ) -> Float[Array, "*batch lat"]:
-        """The temperature one time step later, for each climate of the batch in turn."""
-        shape = temperature.shape
-        values = {
-            row.symbol: jnp.broadcast_to(
-                parameters[row.symbol], shape if row.per_latitude else shape[:-1]
-            )
-            for row in self.table
-        }
-
-        def on_host(states: ArrayLike, values: Parameters) -> Float[np.ndarray, "..."]:
-            batch = np.asarray(states)
-            given = {symbol: np.asarray(value) for symbol, value in values.items()}
-            after = np.empty_like(batch)
-            for index in np.ndindex(batch.shape[:-1]):
-                after[index] = self.step_host(
-                    batch[index], {symbol: value[index] for symbol, value in given.items()}
-                )
-            return after
-
-        result = jax.ShapeDtypeStruct(shape, temperature.dtype)
-        return jax.pure_callback(on_host, result, temperature, values, vmap_method="broadcast_all")
+        """One step of one climate, in NumPy and float64."""
+        del rng
+        forced = {"longwave": 0.0, "solar": 0.0, **(forcing or {})}
+        parts = self.process.subprocess
+        self.process.Ts[:, 0] = state
+        sun = self.settings.solar_constant + forced["solar"]
+        if parts["insolation"].S0 != sun:
+            parts["insolation"].S0 = sun
+        # A change of A + B T from outside is a change of A.
+        longwave = np.asarray(parameters["A"], float) + forced["longwave"]
+        parts["LW"].A = longwave[:, None]
+        parts["LW"].B = np.asarray(parameters["B"], float)[:, None]
+        for part, symbol in (("albedo", "a0"), ("albedo", "a2"), ("diffusion", "D")):
+            setattr(parts[part], symbol, float(np.asarray(parameters[symbol])))
+        self.process.step_forward()
+        return np.array(self.process.Ts[:, 0])

@@ -13,15 +13,16 @@ float32 to learn, float64 (under ``jax.enable_x64``) to verify.
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol, runtime_checkable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 
-from fedrain.climate.grid import Grid, frozen
+from fedrain.climate.columns import Columns, frozen
+from fedrain.climate.fields import SURFACE_TEMPERATURE, Field, Forcing
+from fedrain.climate.grid import Grid
 from fedrain.climate.insolation import DAYS_PER_YEAR, SOLAR_CONSTANT, Orbit, annual_insolation
+from fedrain.climate.model import Forcings
 from fedrain.climate.parameters import ENERGY_BALANCE_PARAMETERS, Parameters, ParameterTable
 from fedrain.errors import InputError
 
@@ -29,33 +30,21 @@ WATER_HEAT_CAPACITY = 4181.3e3  # J m⁻³ K⁻¹: 1000 kg m⁻³ × 4181.3 J kg
 SECONDS_PER_DAY = 86_400.0
 
 
-@runtime_checkable
-class ClimateModel(Protocol):
-    """What an environment needs of a climate model.
-
-    Implementations are hashable, so that a compiled function can be reused for an equal model. One
-    that computes on the host in double precision says so with an attribute ``dtype = "float64"``.
-    """
-
-    @property
-    def grid(self) -> Grid:
-        """The latitudes of the model."""
-
-    @property
-    def table(self) -> ParameterTable:
-        """The parameters that can be set at every step."""
-
-    def step(
-        self, temperature: Float[Array, "*batch lat"], parameters: Parameters
-    ) -> Float[Array, "*batch lat"]:
-        """The temperature one time step later."""
+#: What acts on the energy budget from outside.
+FORCINGS = (
+    Forcing("longwave", "W m-2", 0.0, "change of the outgoing longwave radiation"),
+    Forcing("solar", "W m-2", 0.0, "change of the solar constant"),
+)
 
 
 @dataclass(frozen=True)
 class EnergyBalanceModel:
     """The energy balance model on one grid, with one orbit. Everything that never changes in a run.
 
-    What may change at every step, A, B, D, a0 and a2, is passed to :meth:`step`.
+    Its state is the temperature in °C, ``[..., lat]``. What may change at every step, A, B, D, a0
+    and a2, is passed to :meth:`step`; so is what forces it: ``longwave``, W m⁻² added to the
+    outgoing radiation (−3.7 for a doubling of CO₂), and ``solar``, W m⁻² added to the solar
+    constant.
     """
 
     grid: Grid = Grid()
@@ -70,6 +59,38 @@ class EnergyBalanceModel:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"{name} must be a positive number, not {value!r}")
+
+    @property
+    def columns(self) -> Columns:
+        """The latitudes of the model."""
+        return self.grid.columns
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The surface temperature."""
+        return (SURFACE_TEMPERATURE,)
+
+    @property
+    def forcings(self) -> tuple[Forcing, ...]:
+        """Longwave and solar."""
+        return FORCINGS
+
+    @property
+    def days_per_step(self) -> float:
+        """Length of a time step."""
+        return DAYS_PER_YEAR / self.steps_per_year
+
+    def init(
+        self, key: Key[Array, ""] | None = None, temperature: float | Float[Array, "..."] = 50.0
+    ) -> Float[Array, " lat"]:
+        """The same temperature everywhere, or a profile, in °C."""
+        del key
+        start = jnp.asarray(temperature, jnp.result_type(float))
+        return jnp.broadcast_to(start, (self.grid.latitudes,))
+
+    def observe(self, state: Float[Array, "*batch lat"]) -> dict[str, Float[Array, "*batch lat"]]:
+        """The temperature is all that there is to see."""
+        return {SURFACE_TEMPERATURE.name: state}
 
     @property
     def heat_capacity(self) -> float:
@@ -91,27 +112,41 @@ class EnergyBalanceModel:
         )
 
     def absorbed_shortwave(
-        self, temperature: Float[Array, "*batch lat"], parameters: Parameters
+        self,
+        temperature: Float[Array, "*batch lat"],
+        parameters: Parameters,
+        forcing: Forcings | None = None,
     ) -> Float[Array, "*#batch lat"]:
         """(1 − α) Q in W m⁻²."""
         constant = partial(jnp.asarray, dtype=temperature.dtype)
         a0, a2 = (constant(parameters[symbol])[..., None] for symbol in ("a0", "a2"))
-        return (1 - a0 - a2 * constant(self.grid.p2)) * constant(self.insolation)
+        insolation = constant(self.insolation)
+        if forcing is not None and "solar" in forcing:
+            insolation = insolation * (1 + constant(forcing["solar"]) / self.solar_constant)
+        return (1 - a0 - a2 * constant(self.grid.p2)) * insolation
 
     def outgoing_longwave(
-        self, temperature: Float[Array, "*batch lat"], parameters: Parameters
+        self,
+        temperature: Float[Array, "*batch lat"],
+        parameters: Parameters,
+        forcing: Forcings | None = None,
     ) -> Float[Array, "*batch lat"]:
-        """A + B T in W m⁻²."""
+        """A + B T, and what forces it, in W m⁻²."""
         A, B = (jnp.asarray(parameters[symbol], temperature.dtype) for symbol in ("A", "B"))
-        return A + B * temperature
+        longwave = A + B * temperature
+        if forcing is not None and "longwave" in forcing:
+            longwave = longwave + jnp.asarray(forcing["longwave"], temperature.dtype)
+        return longwave
 
     def net_radiation(
-        self, temperature: Float[Array, "*batch lat"], parameters: Parameters
+        self,
+        temperature: Float[Array, "*batch lat"],
+        parameters: Parameters,
+        forcing: Forcings | None = None,
     ) -> Float[Array, "*batch lat"]:
         """Absorbed shortwave minus outgoing longwave, in W m⁻²."""
-        return self.absorbed_shortwave(temperature, parameters) - self.outgoing_longwave(
-            temperature, parameters
-        )
+        shortwave = self.absorbed_shortwave(temperature, parameters, forcing)
+        return shortwave - self.outgoing_longwave(temperature, parameters, forcing)
 
     def diffuse(
         self, temperature: Float[Array, "*batch lat"], diffusivity: Float[Array, "*#batch"]
@@ -122,38 +157,14 @@ class EnergyBalanceModel:
         return (temperature @ inverse.T / damping) @ vectors.T
 
     def step(
-        self, temperature: Float[Array, "*batch lat"], parameters: Parameters
+        self,
+        state: Float[Array, "*batch lat"],
+        parameters: Parameters,
+        forcing: Forcings | None = None,
+        key: Key[Array, ""] | None = None,
     ) -> Float[Array, "*batch lat"]:
         """The temperature one time step later."""
-        heating = self.net_radiation(temperature, parameters)
-        heated = temperature + self.time_step / self.heat_capacity * heating
-        return self.diffuse(heated, jnp.asarray(parameters["D"], temperature.dtype))
-
-
-@partial(jax.jit, static_argnames=("model", "steps"))
-def integrate(
-    model: ClimateModel,
-    temperature: Float[Array, "*batch lat"],
-    parameters: Parameters,
-    steps: int,
-) -> Float[Array, "*batch lat"]:
-    """The temperature after ``steps`` steps with constant parameters."""
-    return jax.lax.fori_loop(0, steps, lambda _, t: model.step(t, parameters), temperature)
-
-
-@partial(jax.jit, static_argnames=("model", "steps"))
-def trajectory(
-    model: ClimateModel,
-    temperature: Float[Array, "*batch lat"],
-    parameters: Parameters,
-    steps: int,
-) -> Float[Array, "step *batch lat"]:
-    """The temperature after each of ``steps`` steps with constant parameters."""
-
-    def advance(
-        before: Float[Array, "*batch lat"], _: None
-    ) -> tuple[Float[Array, "*batch lat"], Float[Array, "*batch lat"]]:
-        after = model.step(before, parameters)
-        return after, after
-
-    return jax.lax.scan(advance, temperature, None, length=steps)[1]
+        del key
+        heating = self.net_radiation(state, parameters, forcing)
+        heated = state + self.time_step / self.heat_capacity * heating
+        return self.diffuse(heated, jnp.asarray(parameters["D"], state.dtype))

@@ -1,0 +1,74 @@
+"""What may be seen and judged of a climate model, and what forces it from outside."""
+
+import math
+from dataclasses import dataclass
+
+from fedrain.errors import InputError
+
+
+@dataclass(frozen=True)
+class Field:
+    """A quantity that a model shows at every column, and at every level if it has levels.
+
+    Args:
+        name: ``"surface_temperature"``; that of the CF convention where there is one.
+        unit: As NetCDF writes it: ``"degC"``.
+        scale: Size of its typical variations: what learners divide it by.
+        levels: Values of the vertical coordinate; none for a field of the surface.
+        level_unit: Unit of the levels.
+        low: What an agent is shown is kept above this.
+        high: And below this.
+        long_name: What people call it; its name, without underscores, if it is left out.
+        standard_name: That of the CF convention.
+    """
+
+    name: str
+    unit: str
+    scale: float = 1.0
+    levels: tuple[float, ...] = ()
+    level_unit: str = "hPa"
+    low: float = -math.inf
+    high: float = math.inf
+    long_name: str = ""
+    standard_name: str = ""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise InputError(f"{self.name}: its scale must be a positive number, not {self.scale}")
+        if not self.low < self.high:
+            raise InputError(f"{self.name}: there is nothing between {self.low} and {self.high}")
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return self.long_name or self.name.replace("_", " ")
+
+    def shape(self, columns: int) -> tuple[int, ...]:
+        """Of its values in a model with that many columns."""
+        return (columns, len(self.levels)) if self.levels else (columns,)
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """For NetCDF, by the CF convention."""
+        standard = {"standard_name": self.standard_name} if self.standard_name else {}
+        return {**standard, "long_name": self.title, "units": self.unit}
+
+
+@dataclass(frozen=True)
+class Forcing:
+    """A number that acts on a model from outside: ``longwave``, ``solar``, …"""
+
+    name: str
+    unit: str
+    default: float = 0.0
+    long_name: str = ""
+
+
+SURFACE_TEMPERATURE = Field(
+    "surface_temperature",
+    "degC",
+    scale=30.0,
+    low=-90.0,
+    high=90.0,
+    standard_name="surface_temperature",
+)

@@ -1,0 +1,210 @@
+"""The contract of a climate model: the one door through which every model comes in.
+
+A model is a pure function ``state, parameters, forcing, key → state`` with fields that can be seen
+and judged. Whatever has the parts of :class:`ClimateModel` is one; nothing has to be inherited.
+"""
+
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from fedrain.climate.columns import Columns
+from fedrain.climate.fields import Field, Forcing
+from fedrain.climate.parameters import Parameters, ParameterTable
+from fedrain.errors import InputError
+
+#: Any pytree of arrays.
+ModelState = Any
+#: Values of the forcings by name.
+Forcings = dict[str, Float[Array, ""]]
+
+
+@runtime_checkable
+class ClimateModel(Protocol):
+    """What every climate model has.
+
+    Models are hashable (make them frozen dataclasses), so that what is compiled for one serves all
+    that are equal to it. ``init``, ``step`` and ``observe`` are pure functions of JAX arrays and
+    speak of one climate; environments map them over several. One that computes outside JAX
+    inherits from :class:`fedrain.climate.HostModel` instead.
+
+    A model may also have ``season(state)``, the fraction of the year that has passed (0 to 1), for
+    agents that are to see it; and ``days_per_step``, for the axes of figures.
+    """
+
+    @property
+    def columns(self) -> Columns:
+        """Where: latitude (and longitude) of every column, and area weights."""
+
+    @property
+    def table(self) -> ParameterTable:
+        """What may be set, at every step."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What may be seen and judged."""
+
+    @property
+    def forcings(self) -> tuple[Forcing, ...]:
+        """Named numbers from outside; an empty tuple if there are none."""
+
+    def init(self, key: Key[Array, ""]) -> ModelState:
+        """The start of an episode. Further arguments, with defaults, may be set by a task."""
+
+    def step(
+        self, state: ModelState, parameters: Parameters, forcing: Forcings, key: Key[Array, ""]
+    ) -> ModelState:
+        """The state one time step later, with the same structure, shapes and types."""
+
+    def observe(self, state: ModelState) -> dict[str, Array]:
+        """Every field by name: ``[column]``, or ``[column, level]``."""
+
+
+PARTS = ("columns", "table", "fields", "forcings", "init", "step", "observe")
+
+
+def check_model(model: object) -> None:
+    """Refuse what is not a climate model, in one line that says what it lacks."""
+    name = getattr(model, "__name__", type(model).__name__)
+    if isinstance(model, type):
+        raise InputError(f"{name} is a class: a model is an object, {name}()")
+    if missing := [part for part in PARTS if not hasattr(model, part)]:
+        raise InputError(
+            f"{name} has no {' and no '.join(missing)}: a climate model has {', '.join(PARTS)}"
+        )
+    try:
+        hash(model)
+    except TypeError:
+        raise InputError(f"{name} must be hashable: make it a frozen dataclass") from None
+    assert isinstance(model, ClimateModel)
+    for part, kind, text in (
+        ("columns", Columns, "fedrain.climate.Columns"),
+        ("table", ParameterTable, "a fedrain.climate.ParameterTable"),
+        ("fields", tuple, "a tuple of fedrain.climate.Field"),
+        ("forcings", tuple, "a tuple of fedrain.climate.Forcing"),
+    ):
+        if not isinstance(getattr(model, part), kind):
+            raise InputError(f"{name}: its {part} must be {text}")
+    if not model.fields:
+        raise InputError(f"{name} has no field that could be judged")
+    model.table.static(len(model.columns))  # refuses defaults that do not fit the columns
+    _check_shapes(name, model)
+    if (check_host := getattr(model, "check_host", None)) is not None:
+        check_host()
+
+
+def _check_shapes(name: str, model: ClimateModel) -> None:
+    columns = len(model.columns)
+    try:
+        state = jax.eval_shape(model.init, jax.eval_shape(lambda: jax.random.key(0)))
+    except Exception as error:
+        raise InputError(f"{name}: init fails ({first_line(error)})") from None
+    try:
+        seen = jax.eval_shape(model.observe, state)
+    except Exception as error:
+        raise InputError(f"{name}: observe fails ({first_line(error)})") from None
+    for field in model.fields:
+        if field.name not in seen:
+            raise InputError(f"{name}: observe does not give the field {field.name!r}")
+        found, expected = tuple(seen[field.name].shape), field.shape(columns)
+        if found != expected:
+            raise InputError(f"{name}: {field.name} has shape {found} instead of {expected}")
+    parameters = {
+        row.symbol: jax.ShapeDtypeStruct(row.shape(columns), jnp.float32) for row in model.table
+    }
+    forcing = {f.name: jax.ShapeDtypeStruct((), jnp.float32) for f in model.forcings}
+    try:
+        after = jax.eval_shape(
+            model.step, state, parameters, forcing, jax.eval_shape(lambda: jax.random.key(0))
+        )
+    except Exception as error:
+        raise InputError(f"{name}: step fails ({first_line(error)})") from None
+    before = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)]
+    same_tree = jax.tree.structure(after) == jax.tree.structure(state)
+    if not same_tree or [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(after)] != before:
+        raise InputError(
+            f"{name}: step changes the structure, shapes or types of the state: "
+            f"{_shapes(state)} becomes {_shapes(after)}"
+        )
+
+
+def check_start(model: ClimateModel, fields: dict[str, Array]) -> None:
+    """Refuse a start that shows numbers which are not finite."""
+    for name, values in fields.items():
+        array = np.asarray(values)
+        if not np.isfinite(array).all():
+            kind = type(model).__name__
+            raise InputError(f"{kind}: {name} is NaN or infinite at the start of an episode")
+
+
+def _shapes(tree: Any) -> str:
+    return ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree))
+
+
+def first_line(error: Exception) -> str:
+    """What an error of somebody else's code says, for a message of one line."""
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def no_forcing(model: ClimateModel) -> Forcings:
+    """Every forcing at its default."""
+    return {forcing.name: jnp.asarray(forcing.default) for forcing in model.forcings}
+
+
+@partial(jax.jit, static_argnames=("model", "steps"))
+def integrate(
+    model: ClimateModel,
+    state: ModelState,
+    parameters: Parameters,
+    steps: int,
+    forcing: Forcings | None = None,
+    key: Key[Array, ""] | None = None,
+) -> ModelState:
+    """The state after ``steps`` steps with constant parameters and forcing.
+
+    Args:
+        model: A climate model.
+        state: Where to start, of one climate.
+        parameters: By symbol, in physical units, for all of the time.
+        steps: How many.
+        forcing: By name; the defaults if it is left out.
+        key: For models that draw random numbers.
+    """
+    return _advance(model, state, parameters, steps, forcing, key)[0]
+
+
+@partial(jax.jit, static_argnames=("model", "steps"))
+def trajectory(
+    model: ClimateModel,
+    state: ModelState,
+    parameters: Parameters,
+    steps: int,
+    forcing: Forcings | None = None,
+    key: Key[Array, ""] | None = None,
+) -> ModelState:
+    """The state after each of ``steps`` steps: as :func:`integrate`, with a leading axis of time."""
+    return _advance(model, state, parameters, steps, forcing, key, keep=True)[1]
+
+
+def _advance(
+    model: ClimateModel,
+    state: ModelState,
+    parameters: Parameters,
+    steps: int,
+    forcing: Forcings | None,
+    key: Key[Array, ""] | None,
+    keep: bool = False,
+) -> tuple[ModelState, ModelState | None]:
+    forced = no_forcing(model) | (forcing or {})
+    first = jax.random.key(0) if key is None else key
+
+    def advance(before: ModelState, step: Array) -> tuple[ModelState, ModelState | None]:
+        after = model.step(before, parameters, forced, jax.random.fold_in(first, step))
+        return after, after if keep else None
+
+    return jax.lax.scan(advance, state, jnp.arange(steps))
