@@ -1,33 +1,63 @@
-"""The functional environment: a climate model seen by n agents, as pure functions of arrays.
+"""The functional environment: a task seen by n agents, as pure functions of arrays.
 
-The reward is − mean (T − target)² over the agent's own region (with one agent the globe), not
-area weighted. Regions are contiguous, south to north, of equal numbers of cells. In a shared
-climate the agents' parameters of each latitude are laid end to end, and each other parameter is
-the mean of the agents' proposals. No state is terminal; episodes are truncated.
+An agent is judged by the fields of its own region: its reward is
 
-All arrays have a leading agent (or climate) axis; compile and map the functions as you like.
+    − Σ over the judged fields of weight × mean over its columns (and levels) of (field − target)²,
+
+not area weighted. With one agent its region is the globe. In a shared climate the agents'
+parameters of each column are laid side by side, and each other parameter is the mean of the
+agents' proposals. No state is terminal; episodes are truncated.
+
+What tells tasks apart in kind (the model, what is learnt, how the globe is divided) is static;
+what may differ from episode to episode (start, target, forcing, sensor noise) is an argument,
+:class:`EnvParams`: one compilation serves all of it, and ``jax.vmap`` works over it.
 """
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, Key
 
-from fedrain.climate import ClimateModel
-from fedrain.climate.grid import frozen
-from fedrain.errors import InputError
+from fedrain.climate.columns import Regions, frozen
+from fedrain.climate.fields import Field
+from fedrain.climate.model import ClimateModel, ModelState, check_model, check_start
+from fedrain.climate.parameters import ParameterTable
+from fedrain.envs.spec import AgentSpec
+from fedrain.errors import InputError, unknown
 
-OBSERVATION_BOUND = 90.0  # °C, either side of zero
+#: What agents may be shown beside fields: the target of the judged fields, how far they are from
+#: it, and the time of year as its sine and cosine.
+EXTRAS = ("target", "error", "season")
+
+
+class EnvParams(NamedTuple):
+    """What may differ from episode to episode. Bounds are drawn from when an episode starts.
+
+    Args:
+        target: By judged field: ``[column]`` or ``[column, level]``.
+        start: By argument of the model's ``init``: lowest and highest, ``[2, ...]``.
+        forcing: By name: lowest and highest, ``[2]``, or ``[climate, 2]`` for climates that differ.
+        ramp: Steps over which the forcing sets in; 0: it is there from the first step.
+        noise: Standard deviation of the error of what agents see, as a share of each field's scale;
+            None: there is none.
+    """
+
+    target: dict[str, Float[Array, "column ..."]]
+    start: dict[str, Float[Array, "2 ..."]]
+    forcing: dict[str, Float[Array, "... 2"]]
+    ramp: Float[Array, ""]
+    noise: Float[Array, ""] | None = None
 
 
 class State(NamedTuple):
-    """Temperature of each climate in °C, and the number of steps since the start."""
+    """The state of every climate, what forces it, and the number of steps since the start."""
 
-    temperature: Float[Array, "climate lat"]
+    climate: ModelState  # arrays with a leading climate axis
+    forcing: dict[str, Float[Array, " climate"]]
     time: Int[Array, ""]
 
 
@@ -42,51 +72,74 @@ class Transition(NamedTuple):
 
 @dataclass(frozen=True)
 class Environment:
-    """A climate model seen by ``agents`` agents.
+    """A climate model seen by ``agents`` agents. :func:`fedrain.envs.make` makes them.
 
-    ``only_region`` keeps one agent of an environment without a shared climate: its climate does
-    not depend on the others, so theirs need not be run.
+    Args:
+        model: Any climate model (:class:`fedrain.climate.ClimateModel`).
+        params: The task's own start, target, forcing and noise. They are no part of what makes
+            two environments equal: functions take them as an argument.
+        agents: Number of agents, a divisor of the columns.
+        shared_climate: One climate for all agents, or one for each.
+        local_observation: Whether an agent sees its own region only.
+        episode_length: Steps in an episode.
+        learn: Symbols of the parameters that agents set; all, unless they are named.
+        judged: Judged fields with their weights.
+        observed: Names of fields, and of :data:`EXTRAS`, that agents see.
+        tiles: Rows and columns of regions, on a latitude–longitude grid.
+        only_region: Keep one agent of an environment without a shared climate: its climate does not
+            depend on the others, so theirs need not be run.
     """
 
     model: ClimateModel
-    target: tuple[float, ...] = field(repr=False)  # °C; a tuple, so that environments are hashable
+    params: EnvParams = field(repr=False, compare=False)
     agents: int = 1
     shared_climate: bool = False
     local_observation: bool = False
-    start_temperature: float = 50.0  # °C
     episode_length: int = 200
+    learn: tuple[str, ...] | None = None
+    judged: tuple[tuple[str, float], ...] = ()
+    observed: tuple[str, ...] = ()
+    tiles: tuple[int, int] | None = None
     only_region: int | None = None
 
     def __post_init__(self) -> None:
-        _check_model(self.model)
-        latitudes = self.model.grid.latitudes
-        if len(self.target) != latitudes:
-            raise InputError(f"a target of {len(self.target)} for {latitudes} latitudes")
-        if not is_whole(self.agents) or self.agents < 1 or latitudes % self.agents:
+        check_model(self.model)
+        _ = self.division.cells  # refuses what cannot be divided
+        if not len(self.learnt):
+            raise InputError("no parameter is left to learn: all are fixed by their bounds")
+        for name, _ in self.judged:
+            self.field(name)
+        for name in self.observed:
+            if name not in EXTRAS:
+                self.field(name)
+        if "season" in self.observed and not hasattr(self.model, "season"):
+            raise InputError(f"{type(self.model).__name__} has no season that agents could see")
+        if not self.judged:
+            raise InputError("an environment needs a field to judge")
+        if not is_integer(self.episode_length) or self.episode_length < 1:
             raise InputError(
-                f"{self.agents!r} agents do not divide {latitudes} latitudes: "
-                f"use one of {', '.join(map(str, divisors(latitudes)))}"
+                f"episode length must be an integer from 1, not {self.episode_length!r}"
             )
-        if not is_whole(self.episode_length) or self.episode_length < 1:
+        if self.only_region is None:
+            return
+        if not is_integer(self.only_region) or not 0 <= self.only_region < self.agents:
             raise InputError(
-                f"episode length must be a whole number from 1, not {self.episode_length!r}"
+                f"region must be an integer from 0 to {self.agents - 1}, not {self.only_region!r}"
             )
-        if not _is_number(self.start_temperature) or (
-            abs(self.start_temperature) > OBSERVATION_BOUND
-        ):
-            raise InputError(
-                f"start temperature must be within ±{OBSERVATION_BOUND:g} °C, "
-                f"not {self.start_temperature!r}"
-            )
-        if self.only_region is not None and (
-            not is_whole(self.only_region) or not 0 <= self.only_region < self.agents
-        ):
-            raise InputError(
-                f"region must be a whole number from 0 to {self.agents - 1}, "
-                f"not {self.only_region!r}"
-            )
-        if self.only_region is not None and self.shared_climate:
+        if self.shared_climate:
             raise InputError("one region of a shared climate cannot be run without the others")
+
+    # ---------------------------------------------------------------- who, where, what
+
+    @cached_property
+    def division(self) -> Regions:
+        """How the columns are divided among the agents."""
+        return Regions(self.model.columns, self.agents, self.tiles)
+
+    @cached_property
+    def learnt(self) -> ParameterTable:
+        """The rows of the table that agents set."""
+        return self.model.table.learnt(self.learn)
 
     @property
     def regions(self) -> tuple[int, ...]:
@@ -100,69 +153,193 @@ class Environment:
 
     @property
     def region_size(self) -> int:
-        """Latitudes in one region."""
-        return self.model.grid.latitudes // self.agents
+        """Columns in one region."""
+        return self.division.size
 
     @property
-    def latitudes_set(self) -> int:
-        """Latitudes whose parameters one agent sets."""
-        return self.region_size if self.shared_climate else self.model.grid.latitudes
+    def columns_set(self) -> int:
+        """Columns whose parameters one agent sets."""
+        return self.region_size if self.shared_climate else len(self.model.columns)
+
+    @property
+    def columns_seen(self) -> int:
+        """Columns that one agent sees."""
+        return self.region_size if self.local_observation else len(self.model.columns)
+
+    def field(self, name: str) -> Field:
+        """A field of the model."""
+        for one in self.model.fields:
+            if one.name == name:
+                return one
+        raise unknown("field", name, [one.name for one in self.model.fields])
+
+    @cached_property
+    def judged_fields(self) -> tuple[Field, ...]:
+        """The fields that agents are judged by, the first of which stands in skill tables."""
+        return tuple(self.field(name) for name, _ in self.judged)
+
+    @cached_property
+    def _observed_fields(self) -> list[tuple[str, Field | None]]:
+        """What an agent sees, in order: a field, or target or error of a judged one; or season."""
+        found: list[tuple[str, Field | None]] = []
+        for name in self.observed:
+            if name == "season":
+                found.append((name, None))
+            elif name in EXTRAS:
+                found += [(name, one) for one in self.judged_fields]
+            else:
+                found.append((name, self.field(name)))
+        return found
+
+    @cached_property
+    def observation_bounds(self) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Lowest and highest observation."""
+        low, high = [], []
+        for name, one in self._observed_fields:
+            size = 2 if one is None else int(np.prod(one.shape(self.columns_seen)))
+            limits = (-1.0, 1.0) if one is None else (one.low, one.high)
+            if name == "error":
+                limits = (-np.inf, np.inf)
+            low.append(np.full(size, limits[0], np.float32))
+            high.append(np.full(size, limits[1], np.float32))
+        nothing = np.zeros(0, np.float32)
+        return frozen(np.concatenate([nothing, *low])), frozen(np.concatenate([nothing, *high]))
 
     @property
     def observation_size(self) -> int:
-        """Temperatures that one agent sees."""
-        return self.region_size if self.local_observation else self.model.grid.latitudes
+        """Numbers that one agent sees."""
+        return len(self.observation_bounds[0])
+
+    @cached_property
+    def _scale(self) -> tuple[float, ...]:
+        sizes = [
+            (1.0, 2) if one is None else (one.scale, int(np.prod(one.shape(self.columns_seen))))
+            for _, one in self._observed_fields
+        ]
+        return tuple(scale for scale, size in sizes for _ in range(size))
 
     @cached_property
     def action_bounds(self) -> tuple[Float[np.ndarray, " action"], Float[np.ndarray, " action"]]:
         """Lowest and highest action of one agent."""
-        low, high = self.model.table.action_bounds(self.latitudes_set)
+        low, high = self.learnt.action_bounds(self.columns_set)
         return frozen(low), frozen(high)
 
     @property
     def action_size(self) -> int:
-        """Parameters that one agent sets."""
+        """Numbers that one agent sets."""
         return len(self.action_bounds[0])
 
     @cached_property
-    def common_actions(self) -> tuple[int, ...]:
-        """Where in an action stands what the agents of a shared climate set together."""
-        slices = self.model.table.action_slices(self.latitudes_set)
-        rows = [row for row in self.model.table if not row.per_latitude and self.shared_climate]
-        return tuple(slices[row.symbol].start for row in rows)
+    def action_slices(self) -> dict[str, slice]:
+        """Where in an action each parameter stands."""
+        return self.learnt.action_slices(self.columns_set)
 
     @cached_property
-    def profile_actions(self) -> tuple[tuple[int, int], ...]:
-        """Where in an action the parameters of each latitude stand: from, and up to."""
-        slices = self.model.table.action_slices(self.latitudes_set)
-        rows = [slices[row.symbol] for row in self.model.table if row.per_latitude]
-        return tuple((row.start, row.stop) for row in rows)
+    def static_actions(self) -> Float[np.ndarray, "agent action"]:
+        """The actions that set the static values."""
+        columns = len(self.model.columns)
+        cells = self.division.cells if self.shared_climate else np.arange(columns)[None]
+        every = [self.learnt.static_action(columns, own) for own in cells]
+        return frozen(np.stack([every[region % len(every)] for region in self.regions]))
 
     @cached_property
-    def static_action(self) -> Float[np.ndarray, " action"]:
-        """The action of one agent that sets the static values."""
-        return frozen(self.model.table.static_action(self.latitudes_set))
+    def spec(self) -> AgentSpec:
+        """What one agent sees and sets."""
+        low, high = self.action_bounds
+        slices = self.action_slices
+        common = [
+            slices[row.symbol].start
+            for row in self.learnt
+            if self.shared_climate and not row.by_column
+        ]
+        profiles = [slices[row.symbol] for row in self.learnt if row.scope == "column"]
+        return AgentSpec(
+            observation_size=self.observation_size,
+            low=tuple(low.tolist()),
+            high=tuple(high.tolist()),
+            scale=self._scale,
+            places=tuple((float(a), float(b)) for a, b in self.division.centres),
+            common=tuple(common),
+            profiles=tuple((part.start, part.stop) for part in profiles),
+            shared=self.shared_climate and self.agents > 1,
+        )
+
+    # ---------------------------------------------------------------- what happens
 
     def reset(
-        self, dtype: jnp.dtype | type = jnp.float32
+        self, key: Key[Array, ""] | None = None, params: EnvParams | None = None
     ) -> tuple[State, Float[Array, "agent obs"]]:
-        """The start: the same temperature everywhere."""
-        shape = (self.climates, self.model.grid.latitudes)
-        state = State(jnp.full(shape, self.start_temperature, dtype), jnp.zeros((), jnp.int32))
-        return state, self.observe(state)
+        """The start of an episode: its state, and what every agent sees.
 
-    def step(self, state: State, action: ArrayLike) -> Transition:
-        """Clip the actions to their bounds, advance every climate by one step, and reward."""
-        temperature = self.model.step(state.temperature, self.parameters(action))
-        after = State(temperature, state.time + 1)
+        Args:
+            key: What is random in it is drawn from this.
+            params: Start, target, forcing and noise; the task's own if they are left out.
+        """
+        key = jax.random.key(0) if key is None else key
+        params = self.params if params is None else params
+        keys = jax.random.split(key, 3 * self.climates).reshape(self.climates, 3)
+
+        def start(keys: Key[Array, "3"], bounds: Any) -> tuple[ModelState, Any]:
+            drawn = _draw(keys[0], params.start)
+            return self.model.init(keys[1], **drawn), _draw(keys[2], bounds)
+
+        spread = {
+            name: jnp.broadcast_to(jnp.asarray(bounds), (self.climates, 2))
+            for name, bounds in params.forcing.items()
+        }
+        climate, forcing = jax.vmap(start)(keys, spread)
+        state = State(climate, forcing, jnp.zeros((), jnp.int32))
+        return state, self.observe(state, params, key)
+
+    def step(
+        self,
+        key: Key[Array, ""],
+        state: State,
+        action: ArrayLike,
+        params: EnvParams | None = None,
+    ) -> Transition:
+        """Clip the actions to their bounds, advance every climate by one step, and reward.
+
+        Args:
+            key: What is random in the step is drawn from this.
+            state: Where the environment is.
+            action: ``[agent, action]``, in action units.
+            params: As of :meth:`reset`.
+        """
+        params = self.params if params is None else params
+        after = self.advance(key, state, self.parameters(action), params)
         return Transition(
             after,
-            self.observe(after),
-            -jnp.mean(self.own_error(temperature) ** 2, axis=-1),
+            self.observe(after, params, key),
+            self.reward(after, params),
             after.time >= self.episode_length,
         )
 
-    def parameters(self, action: ArrayLike) -> dict[str, Float[Array, "..."]]:
+    def advance(
+        self,
+        key: Key[Array, ""],
+        state: State,
+        parameters: dict[str, Float[Array, "climate ..."]],
+        params: EnvParams,
+    ) -> State:
+        """Every climate one step later, with these parameters."""
+        keys = jax.random.split(key, self.climates)
+        share = jnp.clip((state.time + 1) / jnp.maximum(params.ramp, 1), 0, 1)
+        forcing = {name: share * value for name, value in state.forcing.items()}
+        climate = jax.vmap(self.model.step)(state.climate, parameters, forcing, keys)
+        return State(climate, state.forcing, state.time + 1)
+
+    def reward(self, state: State, params: EnvParams) -> Float[Array, " agent"]:
+        """How well each agent's own region fits the target."""
+        errors = self.errors(state, params)
+        total: Any = 0.0
+        for name, weight in self.judged:
+            squares = errors[name] ** 2
+            mean = squares.reshape(squares.shape[0], -1).mean(axis=-1)
+            total = total - (mean if weight == 1 else weight * mean)
+        return total
+
+    def parameters(self, action: ArrayLike) -> dict[str, Float[Array, "climate ..."]]:
         """The model's parameters, a row for each climate, that the agents' actions set."""
         values = jnp.asarray(action)
         expected = (len(self.regions), self.action_size)
@@ -173,84 +350,132 @@ class Environment:
             )
         low, high = (jnp.asarray(bound, values.dtype) for bound in self.action_bounds)
         clipped = jnp.clip(values, low, high)
-        slices = self.model.table.action_slices(self.latitudes_set)
+        columns = len(self.model.columns)
         parameters = {}
         for row in self.model.table:
-            value = clipped[:, slices[row.symbol]] * row.action_unit
+            if row.symbol not in self.action_slices:
+                default = jnp.asarray(row.static(columns), values.dtype)
+                parameters[row.symbol] = jnp.broadcast_to(default, (self.climates, *default.shape))
+                continue
+            value = clipped[:, self.action_slices[row.symbol]] * row.action_unit
+            value = value.reshape(len(value), *row.shape(self.columns_set))
             if self.shared_climate:
-                value = value.reshape(1, -1) if row.per_latitude else value.mean(0, keepdims=True)
-            parameters[row.symbol] = value if row.per_latitude else value[:, 0]
+                value = (self.division.lay(value) if row.by_column else value.mean(0))[None]
+            parameters[row.symbol] = value
         return parameters
 
     def own_parameters(self, action: ArrayLike) -> dict[str, Float[Array, "..."]]:
-        """What the agents set, as one set of parameters for the profile that they are judged by.
+        """What the agents set, as one set of parameters for the globe that they are judged by.
 
-        Of each latitude its own agent's value; of the others the mean over the climates.
+        Of each column its own agent's value; of the others the mean over the climates.
         """
         values = self.parameters(action)
         for row in self.model.table:
             value = values[row.symbol]
-            if row.per_latitude:
-                state = State(value, jnp.zeros((), jnp.int32))
-                values[row.symbol] = self.own_cells(state).reshape(-1)
-            else:
-                values[row.symbol] = value.mean()
+            own = self._lay(self.own(value)) if row.by_column else value.mean(0)
+            values[row.symbol] = own
         return values
 
-    def observe(self, state: State) -> Float[Array, "agent obs"]:
+    # ---------------------------------------------------------------- what is seen of it
+
+    def observe(
+        self, state: State, params: EnvParams | None = None, key: Key[Array, ""] | None = None
+    ) -> Float[Array, "agent obs"]:
         """What each agent sees, kept within the bounds of the observation."""
+        params = self.params if params is None else params
+        seen = jax.vmap(self.model.observe)(state.climate)
+        parts = []
+        for name, one in self._observed_fields:
+            if one is None:
+                parts.append(self._season(state))
+                continue
+            shown = self._shown(seen[one.name])
+            if name in EXTRAS:
+                target = jnp.asarray(params.target[one.name], shown.dtype)
+                every = jnp.broadcast_to(target, (self.climates, *target.shape))
+                shown = shown - self._shown(every) if name == "error" else self._shown(every)
+            parts.append(shown.reshape(len(self.regions), -1))
+        if not parts:
+            return jnp.zeros((len(self.regions), 0))
+        whole = jnp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
+        if params.noise is not None and key is not None:
+            drawn = jax.random.normal(jax.random.fold_in(key, 1), whole.shape, whole.dtype)
+            whole = whole + params.noise * jnp.asarray(self._scale, whole.dtype) * drawn
+        low, high = self.observation_bounds
+        return jnp.clip(whole, low, high)
+
+    def _shown(self, values: Float[Array, "climate column ..."]) -> Float[Array, "agent seen ..."]:
         if self.local_observation:
-            seen = self.own_cells(state)
-        else:
-            shape = (len(self.regions), self.model.grid.latitudes)
-            seen = jnp.broadcast_to(state.temperature, shape)
-        return jnp.clip(seen, -OBSERVATION_BOUND, OBSERVATION_BOUND)
+            return self.own(values)
+        return jnp.broadcast_to(values, (len(self.regions), *values.shape[1:]))
 
-    def own_cells(self, state: State) -> Float[Array, "agent cell"]:
-        """The temperature of each agent's own region, in its own climate."""
-        by_region = state.temperature.reshape(self.climates, self.agents, self.region_size)
-        climate = (
-            np.zeros(len(self.regions), int) if self.shared_climate else np.arange(self.climates)
-        )
-        return by_region[climate, np.array(self.regions)]
+    def _season(self, state: State) -> Float[Array, "agent 2"]:
+        season = jax.vmap(self.model.season)(state.climate)  # type: ignore[attr-defined]
+        angle = jnp.broadcast_to(2 * jnp.pi * season, (len(self.regions),))
+        return jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1)
 
-    def own_error(self, temperature: Float[Array, "climate lat"]) -> Float[Array, "agent cell"]:
-        """Temperature minus target of each agent's own region."""
-        state = State(temperature, jnp.zeros((), jnp.int32))
-        return self.own_cells(state) - self.own_target.astype(temperature.dtype)
+    def own(self, values: Float[Array, "climate column ..."]) -> Float[Array, "agent cell ..."]:
+        """The values of each agent's own region, in its own climate."""
+        if self.shared_climate:
+            return self.division.take(values[0])
+        by_region = jax.vmap(self.division.take)(values)
+        return by_region[np.arange(self.climates), np.array(self.regions)]
 
-    @property
-    def own_target(self) -> Float[Array, "agent cell"]:
-        """The target of each agent's own region."""
-        return jnp.asarray(self.target).reshape(self.agents, -1)[np.array(self.regions)]
-
-    def profile(self, state: State) -> Float[Array, " lat"]:
-        """The one profile that the agents are judged by: each agent's own cells, end to end."""
+    def _lay(self, values: Float[Array, "agent cell ..."]) -> Float[Array, "column ..."]:
         if self.only_region is not None:
             raise InputError("one region alone has no global profile")
-        return self.own_cells(state).reshape(-1)
+        return self.division.lay(values)
+
+    def own_fields(self, state: State) -> dict[str, Float[Array, "agent cell ..."]]:
+        """Every field of each agent's own region, in its own climate."""
+        seen = jax.vmap(self.model.observe)(state.climate)
+        return {one.name: self.own(seen[one.name]) for one in self.model.fields}
+
+    def fields(self, state: State) -> dict[str, Float[Array, "column ..."]]:
+        """Every field of the one globe that the agents are judged by: each agent's own columns."""
+        return {name: self._lay(values) for name, values in self.own_fields(state).items()}
+
+    def errors(self, state: State, params: EnvParams) -> dict[str, Float[Array, "agent cell ..."]]:
+        """Field minus target of each agent's own region, for the judged fields."""
+        seen = jax.vmap(self.model.observe)(state.climate)
+        return {
+            name: self.own(seen[name]) - self.own_target(params)[name].astype(seen[name].dtype)
+            for name, _ in self.judged
+        }
+
+    def own_target(self, params: EnvParams) -> dict[str, Float[Array, "agent cell ..."]]:
+        """The target of each agent's own region."""
+        every = {
+            name: self.division.take(jnp.asarray(params.target[name])) for name, _ in self.judged
+        }
+        if self.only_region is None:
+            return every
+        return {name: values[np.array(self.regions)] for name, values in every.items()}
+
+    def check_start(self) -> None:
+        """Refuse a model that starts from numbers which are not finite."""
+        state, _ = self.reset()
+        check_start(self.model, self.own_fields(state))
 
 
-def divisors(number: int) -> list[int]:
-    """The numbers of agents that divide the latitudes equally."""
-    return [d for d in range(1, number + 1) if number % d == 0]
+def _draw(key: Key[Array, ""], bounds: dict[str, Any]) -> dict[str, Array]:
+    """A number, or array, between its bounds: exactly the bound where they are the same."""
+    drawn = {}
+    for i, name in enumerate(sorted(bounds)):
+        low, high = bounds[name][0], bounds[name][1]
+        share = jax.random.uniform(jax.random.fold_in(key, i), (), jnp.result_type(low))
+        drawn[name] = low + (high - low) * share
+    return drawn
 
 
-def _check_model(model: object) -> None:
-    if isinstance(model, type) or not isinstance(model, ClimateModel):
-        raise InputError("a model is an object with grid, table and step (fedrain.climate)")
-    try:
-        hash(model)
-    except TypeError:
-        raise InputError("a model must be hashable: make it a frozen dataclass") from None
-
-
-def is_whole(value: object) -> bool:
-    """Whether a value is a whole number, and not a truth value."""
+def is_integer(value: object) -> bool:
+    """Whether a value is an integer, and not a truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+def same_task(one: Environment, other: Environment) -> bool:
+    """Whether two environments are equal, and so are their start, target, forcing and noise."""
+    if one != other or jax.tree.structure(one.params) != jax.tree.structure(other.params):
         return False
-    return math.isfinite(value)
+    pairs = zip(jax.tree.leaves(one.params), jax.tree.leaves(other.params), strict=True)
+    return all(np.array_equal(a, b) for a, b in pairs)

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from fedrain.envs.settings import SETTINGS, make
+from fedrain.envs.tasks import TASKS, make
+from fedrain.tables import Table
 
-#: How each environment is made from Python.
+#: How each environment of the paper is made from Python; the others by :func:`fedrain.envs.make`.
 ENTRY_POINTS = {
     "ebm-v1": 'gymnasium.make("fedrain/EnergyBalance-v1")',
     "ebm-v2": 'gymnasium.make("fedrain/EnergyBalance-v2", agents=6, region=0)',
@@ -15,8 +16,9 @@ ENTRY_POINTS = {
 def environment_rows() -> list[dict[str, Any]]:
     """What tells the environments apart, with their default numbers of agents."""
     rows = []
-    for name in SETTINGS:
+    for name in TASKS.names():
         environment = make(name)
+        judged = ", ".join(field.title for field in environment.judged_fields)
         rows.append(
             {
                 "name": name,
@@ -24,8 +26,8 @@ def environment_rows() -> list[dict[str, Any]]:
                 "climates": environment.climates,
                 "observation": environment.observation_size,
                 "action": environment.action_size,
-                "reward": f"-mean squared error of {environment.region_size} latitudes",
-                "make": ENTRY_POINTS[name],
+                "reward": f"-mean squared error of {judged} over {environment.region_size} columns",
+                "make": ENTRY_POINTS.get(name, f'fedrain.envs.make("{name}")'),
             }
         )
     return rows
@@ -34,10 +36,5 @@ def environment_rows() -> list[dict[str, Any]]:
 def environment_table() -> str:
     """The rows as plain text."""
     rows = environment_rows()
-    head = list(rows[0])
-    cells = [head, *([str(row[key]) for key in head] for row in rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    )
+    header = list(rows[0])
+    return Table("", header, [[str(row[key]) for key in header] for row in rows]).text()

@@ -2,18 +2,22 @@
 
 import logging
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, UInt8
-from matplotlib.figure import Figure
 
-from fedrain.climate import trajectory
 from fedrain.climate.skill import area_weighted_rmse
-from fedrain.envs.environment import Environment, State
+from fedrain.envs.environment import EnvParams, Environment, State
+from fedrain.envs.rollout import rollout
 from fedrain.errors import InputError
-from fedrain.plotting import ProfileFigure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fedrain.plotting import ProfileFigure
 
 RENDER_MODES = ("human", "rgb_array")
 
@@ -21,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Renderer:
-    """The picture of one climate, drawn again at every call."""
+    """The figure of one climate, drawn again at every call: zonal means of its first field."""
 
     def __init__(self, environment: Environment, mode: str) -> None:
         if mode not in RENDER_MODES:
@@ -29,38 +33,56 @@ class Renderer:
                 f"there is no render mode {mode!r}: use one of {', '.join(RENDER_MODES)}"
             )
         self.environment = environment
+        self.field = environment.judged_fields[0]
         self.mode = mode
 
-    @cached_property
-    def static_profiles(self) -> Float[np.ndarray, "time lat"]:
-        """The static model from the start to the end of an episode."""
-        environment = self.environment
-        latitudes = environment.model.grid.latitudes
-        with jax.enable_x64(True):
-            start = jnp.full(latitudes, environment.start_temperature)
-            static = environment.model.table.static(latitudes)
-            after = trajectory(environment.model, start, static, environment.episode_length)
-            return np.concatenate([start[None], after])
+    def _columns(self, values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "... column"]:
+        """A field with its levels averaged."""
+        return np.asarray(values.mean(-1) if self.field.levels else values, float)
+
+    def _profile(self, values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "... lat"]:
+        return self.environment.model.columns.zonal_mean(self._columns(values))[1]
 
     @cached_property
-    def picture(self) -> ProfileFigure:
-        """The figure, in a window if there is to be one."""
+    def static_fields(self) -> Float[np.ndarray, "time ..."]:
+        """The static model from the start to the end of an episode."""
         environment = self.environment
-        picture = ProfileFigure(
-            environment.model.grid.centres,
-            np.array(environment.target),
+        shape = (environment.episode_length, *environment.static_actions.shape)
+        with jax.enable_x64(True):
+            start, _ = environment.reset()
+            states = rollout(environment, jnp.broadcast_to(environment.static_actions, shape)).state
+            after = jax.vmap(self._first)(states)
+            return np.concatenate([np.asarray(self._first(start))[None], after])
+
+    def _first(self, state: State) -> Float[np.ndarray, "..."]:
+        """The field in the first climate."""
+        first = jax.tree.map(lambda leaf: leaf[0], state.climate)
+        return self.environment.model.observe(first)[self.field.name]
+
+    @cached_property
+    def figure(self) -> "ProfileFigure":
+        """In a window if there is to be one."""
+        from fedrain.plotting import ProfileFigure
+
+        environment = self.environment
+        latitudes, _ = environment.model.columns.zonal_mean(environment.model.columns.latitude)
+        figure = ProfileFigure(
+            latitudes,
+            0 * latitudes,
             {"static": "static model", "model": "model with agents"},
             self._window() if self.mode == "human" else None,
         )
         if environment.only_region is not None:
-            edges = environment.model.grid.edges[:: environment.region_size]
-            south, north = edges[environment.only_region], edges[environment.only_region + 1]
-            for axes in (picture.profile_axes, picture.error_axes):
-                axes.axvspan(south, north, color="0.93", zorder=0)
-        return picture
+            own = environment.model.columns.latitude[
+                environment.division.cells[environment.only_region]
+            ]
+            half = (latitudes[1] - latitudes[0]) / 2
+            for axes in (figure.profile_axes, figure.error_axes):
+                axes.axvspan(own.min() - half, own.max() + half, color="0.93", zorder=0)
+        return figure
 
     @staticmethod
-    def _window() -> Figure:
+    def _window() -> "Figure":
         from matplotlib import pyplot
 
         figure = pyplot.figure()
@@ -72,30 +94,36 @@ class Renderer:
             pyplot.show(block=False)
         return figure
 
-    def draw(self, state: State) -> UInt8[np.ndarray, "height width 3"] | None:
+    def draw(self, state: State, params: EnvParams) -> UInt8[np.ndarray, "height width 3"] | None:
         """The first climate of the state: as pixels, or on the screen."""
-        environment = self.environment
+        environment, field = self.environment, self.field
         time = int(state.time)
-        profile = np.asarray(state.temperature[0], float)
-        static = self.static_profiles[min(time, environment.episode_length)]
-        target, weights = np.array(environment.target), environment.model.grid.weights
-        error, static_error = (area_weighted_rmse(p - target, weights) for p in (profile, static))
-        self.picture.update(
-            f"Step {time} of {environment.episode_length}: global error {error:.2f} K "
-            f"(static model {static_error:.2f} K)",
-            model=profile,
-            static=static,
+        now = np.asarray(self._first(state))
+        static = self.static_fields[min(time, environment.episode_length)]
+        target = np.asarray(params.target[field.name])
+        weights = environment.model.columns.weights
+        error, static_error = (
+            area_weighted_rmse(self._columns(values) - self._columns(target), weights)
+            for values in (now, static)
+        )
+        unit = "K" if field.unit == "degC" else field.unit
+        self.figure.set_target(self._profile(target))
+        self.figure.update(
+            f"Step {time} of {environment.episode_length}: global error {error:.2f} {unit} "
+            f"(static model {static_error:.2f} {unit})",
+            model=self._profile(now),
+            static=self._profile(static),
         )
         if self.mode == "rgb_array":
-            return self.picture.rgb_array()
-        self.picture.figure.canvas.draw_idle()
-        self.picture.figure.canvas.flush_events()
+            return self.figure.rgb_array()
+        self.figure.figure.canvas.draw_idle()
+        self.figure.figure.canvas.flush_events()
         return None
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        if self.mode == "human" and "picture" in self.__dict__:
+        if self.mode == "human" and "figure" in self.__dict__:
             from matplotlib import pyplot
 
-            pyplot.close(self.picture.figure)
-            del self.__dict__["picture"]
+            pyplot.close(self.figure.figure)
+            del self.__dict__["figure"]

@@ -4,15 +4,16 @@ from functools import partial
 from typing import NamedTuple
 
 import jax
-from jaxtyping import Array, Float
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
 
-from fedrain.envs.environment import Environment, State, Transition
+from fedrain.envs.environment import EnvParams, Environment, State, Transition
 
 
 class Rollout(NamedTuple):
-    """Temperature of each climate after each step, and the rewards."""
+    """The state after each step, and the rewards."""
 
-    temperature: Float[Array, "step climate lat"]
+    state: State  # arrays with a leading axis of steps
     reward: Float[Array, "step agent"]
 
     @property
@@ -21,18 +22,35 @@ class Rollout(NamedTuple):
         return self.reward.sum(axis=0)
 
 
-@partial(jax.jit, static_argnames="environment")
-def rollout(environment: Environment, actions: Array) -> Rollout:
-    """One episode from the start, in the dtype of the actions; differentiable in them.
+def rollout(
+    environment: Environment,
+    actions: Array,
+    params: EnvParams | None = None,
+    key: Key[Array, ""] | None = None,
+) -> Rollout:
+    """One episode from the start; differentiable in the actions, where the model is.
 
-    Actions have the shape (step, agent, action).
+    Args:
+        environment: Any environment.
+        actions: ``[step, agent, action]``.
+        params: Start, target, forcing and noise; the task's own if they are left out.
+        key: For what is random.
     """
+    params = environment.params if params is None else params
+    key = jax.random.key(0) if key is None else key
+    environment.parameters(actions[0])  # refuses what are not its actions
+    return _rollout(environment, actions, params, key)
 
-    def advance(state: State, action: Float[Array, "agent action"]) -> tuple[State, Transition]:
-        transition = environment.step(state, action)
+
+@partial(jax.jit, static_argnames="environment")
+def _rollout(
+    environment: Environment, actions: Array, params: EnvParams, key: Key[Array, ""]
+) -> Rollout:
+    def advance(state: State, now: tuple[Array, Array]) -> tuple[State, Transition]:
+        step, action = now
+        transition = environment.step(jax.random.fold_in(key, step + 1), state, action, params)
         return transition.state, transition
 
-    environment.parameters(actions[0])  # refuses what are not its actions
-    start, _ = environment.reset(actions.dtype)
-    _, transitions = jax.lax.scan(advance, start, actions)
-    return Rollout(transitions.state.temperature, transitions.reward)
+    start, _ = environment.reset(key, params)
+    _, transitions = jax.lax.scan(advance, start, (jnp.arange(len(actions)), actions))
+    return Rollout(transitions.state, transitions.reward)

@@ -7,9 +7,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from jaxtyping import Bool, Float
 
-from fedrain.envs.environment import is_whole
-from fedrain.envs.host import Host
-from fedrain.envs.settings import make
+from fedrain.envs.adapter import Adapter
+from fedrain.envs.environment import is_integer
+from fedrain.envs.tasks import make
 from fedrain.errors import InputError
 
 
@@ -25,11 +25,11 @@ class EnergyBalanceVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         "render_modes": [],
     }
 
-    def __init__(self, host: Host, num_envs: int) -> None:
-        self.host = host
+    def __init__(self, adapter: Adapter, num_envs: int) -> None:
+        self.adapter = adapter
         self.num_envs = num_envs
-        self.single_observation_space = host.observation_space()
-        self.single_action_space = host.action_space()
+        self.single_observation_space = adapter.observation_space()
+        self.single_action_space = adapter.action_space()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._ended = False
@@ -41,9 +41,10 @@ class EnergyBalanceVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         options: dict[str, Any] | None = None,
     ) -> tuple[Float[np.ndarray, "env obs"], dict[str, Any]]:
         """Start an episode in every copy."""
-        super().reset(seed=seed if isinstance(seed, int) else None, options=options)
+        first = seed if isinstance(seed, int) else None
+        super().reset(seed=first)
         self._ended = False
-        return self.host.reset()[:, 0], {}
+        return self.adapter.reset(first, options)[:, 0], {}
 
     def step(
         self, actions: np.ndarray
@@ -59,8 +60,8 @@ class EnergyBalanceVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if self._ended:
             observation, _ = self.reset()
             return observation, np.zeros(self.num_envs), never, never.copy(), {}
-        checked = self.host.checked(actions, self.num_envs)
-        observation, reward, self._ended = self.host.step(checked[:, None])
+        checked = self.adapter.checked(actions, self.num_envs)
+        observation, reward, self._ended = self.adapter.step(checked[:, None])
         truncated = np.full(self.num_envs, self._ended)
         return observation[:, 0], reward[:, 0].astype(float), never, truncated, {}
 
@@ -74,6 +75,6 @@ def vector_env(name: str, num_envs: int, **options: Any) -> EnergyBalanceVector:
         raise InputError(f"{name!r} has no vector form: use ebm-v1 or ebm-v2")
     if name == "ebm-v2":
         options.setdefault("region", 0)
-    if not is_whole(num_envs) or num_envs < 1:
-        raise InputError(f"num_envs must be a whole number from 1, not {num_envs!r}")
-    return EnergyBalanceVector(Host(make(name, **options), batch=num_envs), num_envs)
+    if not is_integer(num_envs) or num_envs < 1:
+        raise InputError(f"num_envs must be an integer from 1, not {num_envs!r}")
+    return EnergyBalanceVector(Adapter(make(name, **options), batch=num_envs), num_envs)

@@ -8,9 +8,9 @@ from gymnasium.spaces import Box
 from jaxtyping import Float, UInt8
 from pettingzoo import ParallelEnv
 
-from fedrain.envs.host import Host
+from fedrain.envs.adapter import Adapter
 from fedrain.envs.render import RENDER_MODES
-from fedrain.envs.settings import make
+from fedrain.envs.tasks import make
 from fedrain.errors import InputError
 
 Infos = dict[str, dict[str, Any]]
@@ -67,13 +67,13 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
 
     def __init__(self, agents: int = 6, render_mode: str | None = None, **options: Any) -> None:
         environment = make("ebm-v3", agents=agents, **options)
-        self.host = Host(environment, render_mode=render_mode)
+        self.adapter = Adapter(environment, render_mode=render_mode)
         self.render_mode = render_mode
         self.possible_agents = [f"region_{i}" for i in environment.regions]
         self.agents: list[str] = []
         # A space for each agent, so that each has a random generator of its own.
-        self.observation_spaces = {a: self.host.observation_space() for a in self.possible_agents}
-        self.action_spaces = {a: self.host.action_space() for a in self.possible_agents}
+        self.observation_spaces = {a: self.adapter.observation_space() for a in self.possible_agents}
+        self.action_spaces = {a: self.adapter.action_space() for a in self.possible_agents}
 
     def observation_space(self, agent: str) -> Box:
         """The space of one agent's observation."""
@@ -86,11 +86,10 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], Infos]:
-        """Start an episode, always from the same state: ``seed`` and ``options`` change nothing."""
-        del seed, options
+        """Start an episode; ``options`` may change ``start``, ``target``, ``forcing``, ``noise``."""
+        observation = self.adapter.reset(seed, options)
         self.agents = list(self.possible_agents)
-        observation = self.host.reset()
-        self.host.show()
+        self.adapter.show()
         return dict(zip(self.agents, observation, strict=True)), self._infos()
 
     def step(
@@ -102,12 +101,12 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
             raise InputError("the episode has ended: reset the environment")
         if not isinstance(actions, Mapping):
             raise InputError("actions are given by agent, as {'region_0': …}")
-        for odd in sorted(set(agents) ^ set(actions), key=str):
-            what = "has no action" if odd in agents else "is not an agent of this episode"
-            raise InputError(f"{odd} {what}")
-        together = np.stack([self.host.checked(actions[agent]) for agent in agents])
-        observation, reward, truncated = self.host.step(together)
-        self.host.show()
+        for name in sorted(set(agents) ^ set(actions), key=str):
+            what = "has no action" if name in agents else "is not an agent of this episode"
+            raise InputError(f"{name} {what}")
+        together = np.stack([self.adapter.checked(actions[agent]) for agent in agents])
+        observation, reward, truncated = self.adapter.step(together)
+        self.adapter.show()
         infos = self._infos()
         if truncated:
             self.agents = []
@@ -120,20 +119,24 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         )
 
     def _infos(self) -> Infos:
-        step = self.host.time
+        step = self.adapter.time
         return {agent: {"step": step} for agent in self.agents}
 
     def state(self) -> Float[np.ndarray, " lat"]:
-        """The temperature of the whole globe in °C."""
-        return np.array(self.host.state.temperature[0], np.float32)
+        """Every judged field of the whole globe."""
+        environment = self.adapter.environment
+        fields = environment.fields(self.adapter.state)
+        return np.concatenate(
+            [np.ravel(np.asarray(fields[name], np.float32)) for name, _ in environment.judged]
+        )
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
         """Profile of model, static model and target, and the errors."""
-        return self.host.render()
+        return self.adapter.render()
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        self.host.close()
+        self.adapter.close()
 
 
 def parallel_env(agents: int = 6, **options: Any) -> EnergyBalanceV3:

@@ -8,9 +8,9 @@ from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 from jaxtyping import Float, UInt8
 
-from fedrain.envs.host import Host
+from fedrain.envs.adapter import Adapter
 from fedrain.envs.render import RENDER_MODES
-from fedrain.envs.settings import make
+from fedrain.envs.tasks import make
 from fedrain.errors import InputError
 
 Observation = Float[np.ndarray, " obs"]
@@ -25,44 +25,44 @@ class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 20}
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
-        self.render_mode = host.render_mode
-        self.observation_space = host.observation_space()
-        self.physical_action_space = host.action_space()
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self.render_mode = adapter.render_mode
+        self.observation_space = adapter.observation_space()
+        self.physical_action_space = adapter.action_space()
         self.action_space = Box(-1.0, 1.0, self.physical_action_space.shape, np.float32)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode, always from the same state."""
-        super().reset(seed=seed, options=options)
-        observation = self.host.reset()
-        self.host.show()
+        """Start an episode; ``options`` may change ``start``, ``target``, ``forcing``, ``noise``."""
+        super().reset(seed=seed)
+        observation = self.adapter.reset(seed, options)
+        self.adapter.show()
         return observation[0], {"step": 0}
 
     def step(self, action: np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Set the parameters and advance the climate by one time step."""
-        low, high = self.host.environment.action_bounds
-        scaled = self.host.checked(action)
+        low, high = self.adapter.environment.action_bounds
+        scaled = self.adapter.checked(action)
         if np.abs(scaled).max() > 1:
             raise InputError(
                 "actions of the raw environment are within [-1, 1]; "
                 "those of gymnasium.make are in physical units"
             )
         physical = low + (scaled + 1) / 2 * (high - low)
-        observation, reward, truncated = self.host.step(physical[None])
-        self.host.show()
-        info = {"step": self.host.time}
+        observation, reward, truncated = self.adapter.step(physical[None])
+        self.adapter.show()
+        info = {"step": self.adapter.time}
         return observation[0], float(reward[0]), False, truncated, info
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
         """Profile of model, static model and target, and the errors."""
-        return self.host.render()
+        return self.adapter.render()
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        self.host.close()
+        self.adapter.close()
 
 
 class PhysicalActions(
@@ -75,13 +75,13 @@ class PhysicalActions(
         gymnasium.ActionWrapper.__init__(self, env)
         raw = env.unwrapped
         assert isinstance(raw, _SingleAgent)
-        self.host = raw.host
+        self.adapter = raw.adapter
         self.action_space = raw.physical_action_space
 
     def action(self, action: np.ndarray) -> Float[np.ndarray, " action"]:
         """The same action scaled to [−1, 1]."""
-        low, high = self.host.environment.action_bounds
-        scaled = (self.host.checked(action) - low) / (high - low) * 2 - 1
+        low, high = self.adapter.environment.action_bounds
+        scaled = (self.adapter.checked(action) - low) / (high - low) * 2 - 1
         return np.clip(scaled, -1, 1)
 
 
@@ -125,7 +125,10 @@ class EnergyBalanceV1(_SingleAgent):
     | ``latitudes`` | 96 | number of latitudes |
     | ``bounds`` | the table above | other bounds in physical units, ``{"A": (180, 240)}`` |
     | ``static`` | the table above | other static values in physical units, ``{"B": 1.98}`` |
-    | ``start_temperature`` | 50 | °C |
+    | ``start`` | 50 | °C: a number, or a pair to draw from in each episode |
+    | ``forcing`` | none | ``{"longwave": -3.7}`` in W m⁻²: numbers, or pairs likewise |
+    | ``noise`` | none | error of the sensors, as a share of 30 K |
+    | ``learn`` | all | symbols of the parameters that the agent sets |
     | ``episode_length`` | 200 | steps |
     | ``target`` | NCEP | NetCDF file, or temperatures in °C on the latitudes |
     | ``backend`` | ``"jax"`` | ``"climlab"`` runs the same model on climlab, in float64 |
@@ -137,7 +140,7 @@ class EnergyBalanceV1(_SingleAgent):
     """
 
     def __init__(self, render_mode: str | None = None, **options: Any) -> None:
-        super().__init__(Host(make("ebm-v1", **options), render_mode=render_mode))
+        super().__init__(Adapter(make("ebm-v1", **options), render_mode=render_mode))
 
 
 class EnergyBalanceV2(_SingleAgent):
@@ -178,4 +181,4 @@ class EnergyBalanceV2(_SingleAgent):
         self, agents: int = 6, region: int = 0, render_mode: str | None = None, **options: Any
     ) -> None:
         environment = make("ebm-v2", agents=agents, region=region, **options)
-        super().__init__(Host(environment, render_mode=render_mode))
+        super().__init__(Adapter(environment, render_mode=render_mode))

@@ -4,18 +4,20 @@ Arrays keep the leading agent axis of the functional environment, behind a leadi
 where many copies run at once.
 """
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Box
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Key, UInt8, UInt32
 
-from fedrain.envs.environment import OBSERVATION_BOUND, Environment, State, Transition
+from fedrain.envs.environment import EnvParams, Environment, State, Transition
 from fedrain.envs.render import RENDER_MODES, Renderer
+from fedrain.envs.tasks import changed_params
 from fedrain.errors import InputError
 
 
@@ -27,23 +29,34 @@ class Compiled(NamedTuple):
 
 
 @cache
-def compiled(environment: Environment, batch: int | None, dtype: str) -> Compiled:
+def compiled(environment: Environment, batch: int | None) -> Compiled:
     """Compiled once for equal environments, however many adapters there are."""
 
-    def reset() -> tuple[State, Float[Array, "*batch agent obs"]]:
-        start = environment.reset(jnp.dtype(dtype))
+    def reset(
+        key: Key[Array, ""], params: EnvParams
+    ) -> tuple[State, Float[Array, "*batch agent obs"]]:
         if batch is None:
-            return start
-        return jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *a.shape)), start)
+            return environment.reset(key, params)
+        keys = jax.random.split(key, batch)
+        return jax.vmap(environment.reset, in_axes=(0, None))(keys, params)
 
-    def step(state: State, action: Float[Array, "*batch agent action"]) -> Transition:
-        function = environment.step if batch is None else jax.vmap(environment.step)
-        return function(state, action)
+    def step(
+        key: Key[Array, ""],
+        time: UInt32[Array, ""],
+        state: State,
+        action: Float[Array, "*batch agent action"],
+        params: EnvParams,
+    ) -> Transition:
+        key = jax.random.fold_in(key, time)
+        if batch is None:
+            return environment.step(key, state, action, params)
+        keys = jax.random.split(key, batch)
+        return jax.vmap(environment.step, in_axes=(0, 0, 0, None))(keys, state, action, params)
 
     return Compiled(jax.jit(reset), jax.jit(step))
 
 
-class Host:
+class Adapter:
     """An environment that holds its state, takes and gives NumPy arrays, and draws itself."""
 
     def __init__(
@@ -54,24 +67,32 @@ class Host:
         self._renderer = None if render_mode is None else Renderer(environment, render_mode)
         # A model that computes on the host in float64, as climlab does, keeps its state in it.
         self.dtype = str(getattr(environment.model, "dtype", "float32"))
-        self._functions = compiled(environment, batch, self.dtype)
+        self._functions = compiled(environment, batch)
         self._state: State | None = None
+        self.params = environment.params
         self.time = 0
+        self._random = np.random.default_rng()
 
     def observation_space(self) -> Box:
-        """The space of one agent's observation, in °C."""
-        size = self.environment.observation_size
-        return Box(-OBSERVATION_BOUND, OBSERVATION_BOUND, (size,), np.float32)
+        """The space of one agent's observation, in the units of the fields."""
+        low, high = self.environment.observation_bounds
+        return Box(low, high, dtype=np.float32)
 
     def action_space(self) -> Box:
         """The space of one agent's action, in action units."""
         low, high = self.environment.action_bounds
         return Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
-    def reset(self) -> Float[np.ndarray, "*batch agent obs"]:
-        """Start an episode."""
+    def reset(
+        self, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> Float[np.ndarray, "*batch agent obs"]:
+        """Start an episode; ``options`` change its start, target, forcing or noise."""
+        if seed is not None:
+            self._random = np.random.default_rng(seed)
+        self.params = changed_params(self.environment, options)
         with self._precision():
-            self._state, observation = self._functions.reset()
+            self._key = jax.random.key(int(self._random.integers(2**32)))
+            self._state, observation = self._functions.reset(self._key, self.params)
         self.time = 0
         return np.array(observation, np.float32)
 
@@ -82,7 +103,10 @@ class Host:
         if self._state is None:
             raise InputError("reset the environment before its first step")
         with self._precision():
-            transition = self._functions.step(self._state, action.astype(self.dtype))
+            transition = self._functions.step(
+                self._key, np.uint32(self.time + 1), self._state, action.astype(self.dtype),
+                self.params,
+            )  # fmt: skip
         self._state = transition.state
         self.time += 1  # counted here too: fetching it would cost as much as the step itself
         observation, reward = jax.device_get((transition.observation, transition.reward))
@@ -107,18 +131,18 @@ class Host:
 
     @property
     def state(self) -> State:
-        """Temperature of each climate and the step, as the environment keeps them."""
+        """The state of each climate and the step, as the environment keeps them."""
         if self._state is None:
             raise InputError("reset the environment before you ask for its state")
         return self._state
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
-        """The picture at the present step, as pixels or on the screen."""
+        """The figure at the present step, as pixels or on the screen."""
         if self._renderer is None:
             raise InputError(
                 f"choose a render mode when the environment is made: {', '.join(RENDER_MODES)}"
             )
-        return self._renderer.draw(self.state)
+        return self._renderer.draw(self.state, self.params)
 
     def show(self) -> None:
         """Keep the screen up to date, if there is one to keep."""

@@ -1,0 +1,376 @@
+"""The tasks by name: a model, a target, what is learnt, how the globe is divided, how it starts.
+
+| name   | agents | climates           | sees               | sets               |
+|--------|--------|--------------------|--------------------|--------------------|
+| ebm-v1 | 1      | 1                  | all latitudes      | all latitudes      |
+| ebm-v2 | n      | one for each agent | all of its climate | all of its climate |
+| ebm-v3 | n      | one, shared        | its own region     | its own region     |
+
+A task of one's own is a :class:`Task`, named as ``file.py:name``; a model of one's own takes the
+place of the energy balance model in any of them.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fedrain.climate import (
+    ENERGY_BALANCE_PARAMETERS,
+    ClimateModel,
+    ClimlabModel,
+    EnergyBalanceModel,
+    Grid,
+    check_model,
+    target_fields,
+)
+from fedrain.climate.climatology import Target
+from fedrain.envs.environment import EnvParams, Environment
+from fedrain.errors import InputError, unknown
+from fedrain.references import Registry
+
+BACKENDS = ("jax", "climlab")
+#: One number, or the lowest and highest between which it is drawn in each episode.
+Bounds = Any
+
+
+def energy_balance(
+    latitudes: int = 96,
+    bounds: Mapping[str, Sequence[float]] | None = None,
+    static: Mapping[str, float] | None = None,
+    backend: str = "jax",
+) -> ClimateModel:
+    """The annual energy balance model, on JAX or on climlab."""
+    table = ENERGY_BALANCE_PARAMETERS.replace(bounds=bounds, static=static)
+    model = EnergyBalanceModel(grid=Grid(latitudes), table=table)
+    if backend not in BACKENDS:
+        raise unknown("backend", backend, BACKENDS)
+    return model if backend == "jax" else ClimlabModel(model)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an experiment is about. Every field can be replaced by an option of :func:`make`.
+
+    Args:
+        model: A climate model, or a function of options that makes one.
+        agents: How many agents there are, if it is not said; 1: there is always one.
+        shared_climate: One climate for all agents, or one for each.
+        local_observation: Whether an agent sees its own region only.
+        episode_length: Steps in an episode.
+        learn: Symbols of the parameters that are learnt; all, if it is None.
+        judge: Fields that are judged, with their weights; the model's first, if it is None.
+        observe: What agents see: fields, ``"target"``, ``"error"``, ``"season"``; the judged
+            fields, if it is None.
+        target: See :func:`fedrain.climate.target_fields`.
+        start: Arguments of the model's ``init``: a number, or a pair to draw between.
+        forcing: By name: a number, or a pair to draw between.
+        ramp: Steps over which the forcing sets in.
+        noise: Standard deviation of the sensors' error, as a share of each field's scale.
+        tiles: Rows and columns of regions, on a latitude–longitude grid.
+        summary: One line for ``fedrain envs``.
+    """
+
+    model: ClimateModel | Callable[..., ClimateModel] = energy_balance
+    agents: int = 6
+    shared_climate: bool = True
+    local_observation: bool = True
+    episode_length: int = 200
+    learn: Sequence[str] | None = None
+    judge: Mapping[str, float] | Sequence[str] | None = None
+    observe: Sequence[str] | None = None
+    target: Target = None
+    start: Mapping[str, Bounds] = field(default_factory=dict)
+    forcing: Mapping[str, Bounds] = field(default_factory=dict)
+    ramp: int = 0
+    noise: float | None = None
+    tiles: tuple[int, int] | None = None
+    summary: str = ""
+
+    @property
+    def multi_agent(self) -> bool:
+        """Whether there can be several agents."""
+        return self.agents > 1
+
+
+TASKS = Registry(
+    "environment",
+    "fedrain.tasks",
+    {
+        "ebm-v1": Task(
+            agents=1,
+            shared_climate=False,
+            local_observation=False,
+            summary="one agent sets a whole climate",
+        ),
+        "ebm-v2": Task(
+            shared_climate=False,
+            local_observation=False,
+            summary="each agent has a climate of its own, and is judged by its region",
+        ),
+        "ebm-v3": Task(summary="the agents share one climate; each sees and sets its region"),
+    },
+)
+MODELS = Registry("climate model", "fedrain.models", {})
+
+#: Options of :func:`energy_balance`, which a model of one's own decides for itself.
+MODEL_OPTIONS = ("latitudes", "backend")
+
+
+def find_task(task: "str | Task") -> Task:
+    """A task by its name or reference, or as it is."""
+    found = TASKS.get(task) if isinstance(task, str) else task
+    if callable(found) and not isinstance(found, Task):
+        found = found()
+    if not isinstance(found, Task):
+        raise InputError(f"{task}: is not a fedrain.envs.Task, but a {type(found).__name__}")
+    return found
+
+
+def find_model(model: Any, options: Mapping[str, Any] | None = None) -> ClimateModel:
+    """A model by its name or reference, of a class, or as it is; with options of its class."""
+    found = MODELS.get(model) if isinstance(model, str) else model
+    if isinstance(found, type) or inspect.isfunction(found):
+        allowed = inspect.signature(found).parameters
+        for name in options or {}:
+            if name not in allowed:
+                raise unknown(f"option of {found.__name__}", name, list(allowed))
+        try:
+            found = found(**(options or {}))
+        except InputError:
+            raise
+        except Exception as error:
+            lines = str(error).splitlines() or [type(error).__name__]
+            raise InputError(f"{found.__name__} cannot be made: {lines[0]}") from None
+    elif options:
+        raise InputError("a model that is made already takes no options")
+    check_model(found)
+    return found
+
+
+def make(
+    name: str | Task = "ebm-v3",
+    *,
+    agents: int | None = None,
+    region: int | None = None,
+    model: Any = None,
+    model_options: Mapping[str, Any] | None = None,
+    latitudes: int | None = None,
+    backend: str | None = None,
+    bounds: Mapping[str, Sequence[float]] | None = None,
+    static: Mapping[str, float] | None = None,
+    learn: Sequence[str] | str | None = None,
+    judge: Mapping[str, float] | Sequence[str] | str | None = None,
+    observe: Sequence[str] | str | None = None,
+    target: Target = None,
+    start: Mapping[str, Bounds] | float | None = None,
+    forcing: Mapping[str, Bounds] | None = None,
+    ramp: int | None = None,
+    noise: float | None = None,
+    tiles: Sequence[int] | None = None,
+    episode_length: int | None = None,
+) -> Environment:
+    """An environment: a task by its name, and what is to be different in it.
+
+    Args:
+        name: ``ebm-v1``, ``ebm-v2``, ``ebm-v3``, another of ``fedrain envs``, ``file.py:name``, or
+            a :class:`Task`.
+        agents: Number of agents, a divisor of the columns.
+        region: Keep only the agent of this region, where agents have climates of their own.
+        model: A climate model of your own: an object, a class, or ``file.py:Class``.
+        model_options: Arguments of its class.
+        latitudes: Number of latitudes of the energy balance model (96).
+        backend: ``"jax"``, or ``"climlab"`` for the same model on climlab.
+        bounds: Other bounds of parameters, by symbol, in physical units: ``{"A": (180, 240)}``.
+        static: Other static values of parameters, likewise.
+        learn: Symbols of the parameters that agents set; the others keep their static values.
+        judge: Fields that agents are judged by, with weights: ``{"surface_temperature": 1.0}``.
+        observe: What agents see: fields, ``"target"``, ``"error"``, ``"season"``.
+        target: NetCDF file, DataArray or values of the judged fields.
+        start: Arguments of the model's ``init``: numbers, or pairs to draw between in each
+            episode: ``{"temperature": (20, 50)}``. One number is for the first of them.
+        forcing: Likewise, by name: ``{"longwave": (-1, 1)}``, in W m⁻².
+        ramp: Steps over which the forcing sets in; 0: at once.
+        noise: Standard deviation of the sensors' error, as a share of each field's scale.
+        tiles: Rows and columns of regions, on a latitude–longitude grid.
+        episode_length: Steps in an episode.
+
+    Returns:
+        An :class:`Environment`; its ``params`` are what the task says of start, target, forcing
+        and noise.
+    """
+    task = find_task(name)
+    called = name if isinstance(name, str) else "this task"
+    if not task.multi_agent and agents not in (None, 1):
+        raise InputError(f"{called} has one agent, not {agents}")
+    if not task.multi_agent and region is not None:
+        raise InputError(f"{called} has no regions; ebm-v2 has")
+    chosen = _model(task, model, model_options, latitudes, backend, bounds, static)
+    judged = _judged(task.judge if judge is None else judge, chosen)
+    observed = _listed(task.observe if observe is None else observe)
+    learnt = _listed(task.learn if learn is None else learn)
+    tiling = task.tiles if tiles is None else tiles
+    return Environment(
+        model=chosen,
+        params=EnvParams(
+            target=target_fields(task.target if target is None else target, chosen, dict(judged)),
+            start=_starts(chosen, task.start if start is None else start),
+            forcing=_forcings(chosen, task.forcing if forcing is None else forcing),
+            ramp=np.asarray(_natural("ramp", task.ramp if ramp is None else ramp), float),
+            noise=_noise(task.noise if noise is None else noise),
+        ),
+        agents=task.agents if agents is None else agents,
+        shared_climate=task.shared_climate,
+        local_observation=task.local_observation,
+        episode_length=task.episode_length if episode_length is None else episode_length,
+        learn=learnt,
+        judged=judged,
+        observed=tuple(dict(judged)) if observed is None else observed,
+        tiles=None if tiling is None else (int(tiling[0]), int(tiling[1])),
+        only_region=region,
+    )
+
+
+#: What may be changed when an episode starts, by name.
+EPISODE_OPTIONS = ("start", "target", "forcing", "ramp", "noise")
+
+
+def changed_params(environment: Environment, options: Mapping[str, Any] | None) -> EnvParams:
+    """The params of an environment with another start, target, forcing, ramp or noise."""
+    params = environment.params
+    for name, value in (options or {}).items():
+        if name not in EPISODE_OPTIONS:
+            raise unknown("option of an episode", name, EPISODE_OPTIONS)
+        model, judged = environment.model, dict(environment.judged)
+        if name == "start":
+            params = params._replace(start=params.start | _starts(model, value))
+        elif name == "target":
+            params = params._replace(target=target_fields(value, model, judged))
+        elif name == "forcing":
+            params = params._replace(forcing=params.forcing | _given_forcings(model, value))
+        elif name == "ramp":
+            params = params._replace(ramp=np.asarray(_natural("ramp", value), float))
+        else:
+            params = params._replace(noise=_noise(value))
+    return params
+
+
+def _model(
+    task: Task,
+    model: Any,
+    options: Mapping[str, Any] | None,
+    latitudes: int | None,
+    backend: str | None,
+    bounds: Mapping[str, Sequence[float]] | None,
+    static: Mapping[str, float] | None,
+) -> ClimateModel:
+    own = {k: v for k, v in (("latitudes", latitudes), ("backend", backend)) if v is not None}
+    tuned = {k: v for k, v in (("bounds", bounds), ("static", static)) if v is not None}
+    if model is None and task.model is energy_balance:
+        return energy_balance(**{**(options or {}), **own, **tuned})
+    if own:
+        names = " and ".join(own)
+        raise InputError(f"{names}: the energy balance model has it; your model decides for itself")
+    found = find_model(task.model if model is None else model, options)
+    return _retabled(found, tuned) if tuned else found
+
+
+def _retabled(model: ClimateModel, tuned: dict[str, Any]) -> ClimateModel:
+    """The model with other bounds and static values, where its table is a field of it."""
+    from dataclasses import fields, is_dataclass, replace
+
+    if not is_dataclass(model) or "table" not in {f.name for f in fields(model) if f.init}:
+        raise InputError(
+            f"{', '.join(tuned)}: {type(model).__name__} must be a dataclass with a field `table`"
+        )
+    return replace(model, table=model.table.replace(**tuned))
+
+
+def _judged(judge: Any, model: ClimateModel) -> tuple[tuple[str, float], ...]:
+    if judge is None:
+        judge = (model.fields[0].name,)
+    if isinstance(judge, Mapping):
+        pairs = tuple((str(name), weight) for name, weight in judge.items())
+    else:
+        pairs = tuple((name, 1.0) for name in _listed(judge) or ())
+    for name, weight in pairs:
+        if not _is_number(weight) or weight <= 0:
+            raise InputError(f"the weight of {name} must be a positive number, not {weight!r}")
+    return tuple((name, float(weight)) for name, weight in pairs)
+
+
+def _listed(names: Any) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, str):
+        return tuple(part.strip() for part in names.split(",") if part.strip())
+    return tuple(names)
+
+
+def _starts(model: ClimateModel, start: Any) -> dict[str, np.ndarray]:
+    """Bounds of the arguments of ``init``, in the order in which it takes them."""
+    function = getattr(model, "init_host", model.init)
+    allowed = [
+        name
+        for name, one in inspect.signature(function).parameters.items()
+        if name not in ("key", "rng") and one.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    if not isinstance(start, Mapping):
+        if not allowed:
+            raise InputError(f"{type(model).__name__}: nothing of its start can be set")
+        start = {allowed[0]: start}
+    for name in start:
+        if name not in allowed:
+            raise unknown(f"argument of the start of {type(model).__name__}", name, allowed)
+    return {name: _pair(f"start {name}", value, wide=True) for name, value in start.items()}
+
+
+def _forcings(model: ClimateModel, forcing: Any) -> dict[str, np.ndarray]:
+    defaults = {one.name: _pair(one.name, one.default) for one in model.forcings}
+    return defaults | _given_forcings(model, forcing)
+
+
+def _given_forcings(model: ClimateModel, forcing: Any) -> dict[str, np.ndarray]:
+    if not isinstance(forcing, Mapping):
+        raise InputError("forcings are given by name, as {'longwave': -3.7}")
+    known = [one.name for one in model.forcings]
+    for name in forcing:
+        if name not in known:
+            raise unknown(f"forcing of {type(model).__name__}", name, known)
+    return {name: _pair(f"forcing {name}", value) for name, value in forcing.items()}
+
+
+def _pair(what: str, value: Any, wide: bool = False) -> np.ndarray:
+    """Lowest and highest; one number, or one profile where it may be ``wide``, is both."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        array = np.full((), np.nan)
+    if array.ndim == 0 or (wide and array.ndim == 1 and len(array) != 2):
+        array = np.stack([array, array])
+    if not np.isfinite(array).all() or len(array) != 2:
+        raise InputError(f"{what}: must be a number, or a pair (low, high), not {value!r}")
+    if (array[0] > array[1]).any():
+        raise InputError(f"{what}: the lower bound exceeds the upper one")
+    return array
+
+
+def _noise(noise: Any) -> np.ndarray | None:
+    if noise is None:
+        return None
+    if not _is_number(noise) or noise < 0:
+        raise InputError(f"noise must be a number from 0, not {noise!r}")
+    return None if noise == 0 else np.asarray(noise, float)
+
+
+def _natural(what: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InputError(f"{what} must be an integer from 0, not {value!r}")
+    return int(value)
+
+
+def _is_number(value: object) -> bool:
+    number = isinstance(value, int | float | np.integer | np.floating)
+    return number and not isinstance(value, bool) and bool(np.isfinite(value))  # type: ignore[arg-type]
