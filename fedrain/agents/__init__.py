@@ -1,12 +1,21 @@
-"""The algorithms: DDPG, TD3 and TQC as pure functions over pytrees, and their presets."""
+"""The algorithms as pure functions over pytrees, what they see, their schedules and presets."""
 
-from fedrain.agents.algorithm import Agent, Algorithm, Losses, Spaces
+from fedrain.agents.agent import Agent, Losses
+from fedrain.agents.algorithm import Algorithm
 from fedrain.agents.ddpg import DDPG
-from fedrain.agents.presets import ALGORITHMS, load_algorithm, preset_names, preset_text
+from fedrain.agents.presets import (
+    ALGORITHMS,
+    find_algorithm,
+    load_algorithm,
+    make_algorithm,
+    preset_names,
+    preset_text,
+)
 from fedrain.agents.replay import Batch
+from fedrain.agents.schedule import Schedule
 from fedrain.agents.td3 import TD3
 from fedrain.agents.tqc import TQC
-from fedrain.agents.transforms import Lens
+from fedrain.agents.transforms import Transforms, View
 
 __all__ = [
     "ALGORITHMS",
@@ -16,10 +25,13 @@ __all__ = [
     "Agent",
     "Algorithm",
     "Batch",
-    "Lens",
     "Losses",
-    "Spaces",
+    "Schedule",
+    "Transforms",
+    "View",
+    "find_algorithm",
     "load_algorithm",
+    "make_algorithm",
     "preset_names",
     "preset_text",
 ]

@@ -1,4 +1,4 @@
-"""What DDPG, TD3 and TQC share: the state of an agent, and the skeleton of an update.
+"""What all algorithms share: their hyperparameters, and the skeleton of an update.
 
 An algorithm is a frozen dataclass of its hyperparameters with three pure functions: ``init``,
 ``act`` (and ``explore``), ``update``. Each file of an algorithm shows its target, its losses, and
@@ -9,107 +9,57 @@ step counter left out of the map so that a delayed update is a branch that is no
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
+from fedrain.agents.agent import Agent, Losses, OptimiserState
 from fedrain.agents.networks import Network, Number
-from fedrain.agents.options import Options
 from fedrain.agents.replay import Batch
-from fedrain.climate.grid import frozen
+from fedrain.agents.schedule import Schedule
+from fedrain.agents.transforms import Transforms
+from fedrain.envs.spec import AgentSpec
 
 T = TypeVar("T")
-OptimiserState = Any  # a pytree of optax
-
-
-@dataclass(frozen=True)
-class Spaces:
-    """What an agent sees and sets: sizes, and the bounds of its action.
-
-    ``latitudes`` are the centres of all regions in degrees, where agents have a region; ``common``
-    the places in an action that the agents of a shared climate set together; ``profiles`` where
-    parameters of each latitude stand in it, from and up to.
-    """
-
-    observation_size: int
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    latitudes: tuple[float, ...] = ()
-    common: tuple[int, ...] = ()
-    profiles: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def action_size(self) -> int:
-        """Numbers in an action."""
-        return len(self.low)
-
-    @cached_property
-    def bounds(self) -> tuple[Float[np.ndarray, " action"], Float[np.ndarray, " action"]]:
-        """Lowest and highest action."""
-        return frozen(np.array(self.low, np.float32)), frozen(np.array(self.high, np.float32))
-
-    @cached_property
-    def centre(self) -> Float[np.ndarray, " action"]:
-        """Middle of the action's range."""
-        low, high = self.bounds
-        return frozen((high + low) / 2)
-
-    @cached_property
-    def half_range(self) -> Float[np.ndarray, " action"]:
-        """Half the width of the action's range."""
-        low, high = self.bounds
-        return frozen((high - low) / 2)
-
-    def clip(self, action: Float[Array, "*batch action"]) -> Float[Array, "*batch action"]:
-        """Each component to its own bounds."""
-        return jnp.clip(action, *self.bounds)
-
-
-class Agent(NamedTuple):
-    """Everything that one agent learns. What an algorithm does not use is None."""
-
-    actor: Network
-    critic: Network
-    target_actor: Network | None
-    target_critic: Network
-    actor_optimiser: OptimiserState
-    critic_optimiser: OptimiserState
-    log_alpha: Float[Array, "*stack"] | None = None
-    alpha_optimiser: OptimiserState | None = None
-    anchor: Network | None = None  # the last average, for agents that are pulled towards it
-
-
-class Losses(NamedTuple):
-    """What is logged of an update."""
-
-    critic_loss: Float[Array, "*stack"]
-    actor_loss: Float[Array, "*stack"]
-    q: Float[Array, "*stack"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm(Options, ABC):
-    """Hyperparameters that every algorithm has."""
+class Algorithm(ABC):
+    """Hyperparameters that every algorithm has; what it sees, and its schedule.
+
+    Write one of your own as a frozen dataclass that inherits from this, or from the built-in one
+    that it is nearest to, and name it as ``--algo file.py:Class``.
+    """
 
     tau: float
     batch_size: int
     width: int
     policy_frequency: int
     discount: float = 0.99
-    warmup_steps: int = 1000  # uniform random actions before learning starts
+    # Small observations need no deep network; large ones may.
+    depth: int = 2  # hidden layers
+    # Keeps the layers' inputs of order one however the weights grow.
+    layer_norm: bool = False
+    # An actor that has run far into the tanh, on the word of a new critic, finds no way back.
+    restraint: float = 0.0  # weight of the penalty on actor outputs that the tanh cuts off
+    transforms: Transforms = Transforms()
+    schedule: Schedule = Schedule()
 
     @property
     def hidden(self) -> tuple[int, ...]:
         """Widths of the hidden layers."""
         return (self.width,) * self.depth
 
+    def check(self, spec: AgentSpec) -> None:
+        """Refuse options that cannot apply to agents like these."""
+        self.transforms.check(spec)
+        self.schedule.check(spec)
+
     @abstractmethod
-    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
+    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spec: AgentSpec) -> Agent:
         """A new agent. Agents of a federation share the actor's key."""
 
     @abstractmethod
@@ -118,7 +68,7 @@ class Algorithm(Options, ABC):
         agent: Agent,
         observation: Float[Array, " obs"],
         noise: Float[Array, " action"],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> Float[Array, " action"]:
         """An action to learn from; ``noise`` is standard normal."""
 
@@ -128,7 +78,7 @@ class Algorithm(Options, ABC):
         actor: Network,
         observation: Float[Array, " obs"],
         noise: Float[Array, " action"],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> Float[Array, " action"]:
         """The action of the learnt policy; ``noise`` is standard normal, for those that draw it."""
 
@@ -139,7 +89,7 @@ class Algorithm(Options, ABC):
 
     @abstractmethod
     def critic_target(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> Float[Array, "..."]:
         """What the critics are to learn, from the target networks."""
 
@@ -171,7 +121,7 @@ class Algorithm(Options, ABC):
         agent: Agent,
         batch: Batch,
         key: Key[Array, ""],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> tuple[Agent, Float[Array, ""]]:
         """One gradient step of the actor (and of what moves with it), and its loss."""
 
@@ -185,7 +135,7 @@ class Algorithm(Options, ABC):
         return agent
 
     def update(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], step: Int[Array, ""], spaces: Spaces
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], step: Int[Array, ""], spec: AgentSpec
     ) -> tuple[Agent, Losses]:
         """One update: critics at every step, the policy when it is due.
 
@@ -193,7 +143,7 @@ class Algorithm(Options, ABC):
         the loss itself, which is costly for quantiles, is worked out when it is to be logged.
         """
         critic_key, policy_key = jax.random.split(key)
-        target = self.critic_target(agent, batch, critic_key, spaces)
+        target = self.critic_target(agent, batch, critic_key, spec)
         gradient, values = jax.grad(self.critic_loss, has_aux=True)(agent.critic, batch, target)
         critic, optimiser = adam_step(
             self.critic_rate, gradient, agent.critic_optimiser, agent.critic
@@ -203,7 +153,7 @@ class Algorithm(Options, ABC):
 
         def policy(i: Int[Array, ""], carry: tuple[Agent, Array]) -> tuple[Agent, Array]:
             key = jax.random.fold_in(policy_key, i)
-            return self.update_policy(carry[0], batch, key, spaces)
+            return self.update_policy(carry[0], batch, key, spec)
 
         unknown = jnp.full((), jnp.nan)
         critic_loss = jax.lax.cond(

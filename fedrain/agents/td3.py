@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key
 
-from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step
+from fedrain.agents.agent import Agent
+from fedrain.agents.algorithm import Algorithm, adam_step
 from fedrain.agents.networks import (
     Network,
     Number,
@@ -27,6 +28,7 @@ from fedrain.agents.networks import (
     squash,
 )
 from fedrain.agents.replay import Batch
+from fedrain.envs.spec import AgentSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,33 +44,33 @@ class TD3(Algorithm):
     # component 0 (D, 0.55–0.65), so that A and B in the target are always wrong.
     clip_target_to_first_component: bool = False
 
-    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
+    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spec: AgentSpec) -> Agent:
         """Targets start as copies."""
-        sizes = (spaces.observation_size, *self.hidden, spaces.action_size)
+        sizes = (spec.observation_size, *self.hidden, spec.action_size)
         actor = init_network(actor_key, sizes)
-        sizes = (spaces.observation_size + spaces.action_size, *self.hidden, 1)
+        sizes = (spec.observation_size + spec.action_size, *self.hidden, 1)
         critic = init_stack(critic_key, sizes, self.critics)
         adam = optax.adam(self.learning_rate)
         return Agent(actor, critic, actor, critic, adam.init(actor), adam.init(critic))
 
     def act(
-        self, actor: Network, observation: Float[Array, "*batch obs"], noise: object, spaces: Spaces
+        self, actor: Network, observation: Float[Array, "*batch obs"], noise: object, spec: AgentSpec
     ) -> Float[Array, "*batch action"]:
         """π(s): tanh, scaled to the bounds."""
         del noise
         squashed = squash(apply_network(actor, observation, self.layer_norm))
-        return spaces.centre + spaces.half_range * squashed
+        return spec.centre + spec.half_range * squashed
 
     def explore(
         self,
         agent: Agent,
         observation: Float[Array, " obs"],
         noise: Float[Array, " action"],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> Float[Array, " action"]:
         """π(s) with normal noise, clipped to the bounds."""
-        action = self.act(agent.actor, observation, None, spaces)
-        return spaces.clip(action + self.exploration_noise * spaces.half_range * noise)
+        action = self.act(agent.actor, observation, None, spec)
+        return spec.clip(action + self.exploration_noise * spec.half_range * noise)
 
     def values(
         self,
@@ -92,18 +94,18 @@ class TD3(Algorithm):
         agent: Agent,
         observation: Float[Array, "batch obs"],
         key: Key[Array, ""],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> Float[Array, "batch action"]:
         """a': the target policy, smoothed by clipped noise."""
         assert agent.target_actor is not None
-        action = self.act(agent.target_actor, observation, None, spaces)
+        action = self.act(agent.target_actor, observation, None, spec)
         if self.policy_noise == 0:
             return action
         noise = self.policy_noise * jax.random.normal(key, action.shape)
-        noisy = action + jnp.clip(noise, -self.noise_clip, self.noise_clip) * spaces.half_range
+        noisy = action + jnp.clip(noise, -self.noise_clip, self.noise_clip) * spec.half_range
         if self.clip_target_to_first_component:
-            return jnp.clip(noisy, spaces.low[0], spaces.high[0])
-        return spaces.clip(noisy)
+            return jnp.clip(noisy, spec.low[0], spec.high[0])
+        return spec.clip(noisy)
 
     @property
     def critic_rate(self) -> Number:
@@ -111,10 +113,10 @@ class TD3(Algorithm):
         return self.learning_rate
 
     def critic_target(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> Float[Array, " batch"]:
         """Y = r + γ min_i Q'_i(s', a')."""
-        action = self.target_action(agent, batch.next_observation, key, spaces)
+        action = self.target_action(agent, batch.next_observation, key, spec)
         values = self.values(agent.target_critic, batch.next_observation, action)
         return batch.reward + self.discount * self.target_value(values)
 
@@ -125,10 +127,10 @@ class TD3(Algorithm):
         return jnp.mean((values - target) ** 2, axis=1).sum()
 
     def actor_loss(
-        self, actor: Network, critic: Network, batch: Batch, spaces: Spaces
+        self, actor: Network, critic: Network, batch: Batch, spec: AgentSpec
     ) -> Float[Array, ""]:
         """− mean Q(s, π(s)), of the critics that the actor listens to."""
-        action = self.act(actor, batch.observation, None, spaces)
+        action = self.act(actor, batch.observation, None, spec)
         values = self.values(critic, batch.observation, action)
         loss = -self.policy_value(values).mean()
         if self.restraint:
@@ -137,12 +139,12 @@ class TD3(Algorithm):
         return loss
 
     def update_policy(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> tuple[Agent, Float[Array, ""]]:
         """One gradient step of the actor; then both targets move."""
         del key
         loss, gradient = jax.value_and_grad(self.actor_loss)(
-            agent.actor, agent.critic, batch, spaces
+            agent.actor, agent.critic, batch, spec
         )
         actor, optimiser = adam_step(
             self.learning_rate, gradient, agent.actor_optimiser, agent.actor

@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from fedrain.agents.algorithm import Agent, Algorithm, Spaces, adam_step, repeat
+from fedrain.agents.agent import Agent
+from fedrain.agents.algorithm import Algorithm, adam_step, repeat
 from fedrain.agents.networks import (
     Network,
     Number,
@@ -31,6 +32,7 @@ from fedrain.agents.networks import (
 )
 from fedrain.agents.quantile_huber import quantile_huber
 from fedrain.agents.replay import Batch
+from fedrain.envs.spec import AgentSpec
 
 LOG_STD_LOW, LOG_STD_HIGH = -5.0, 2.0
 
@@ -49,11 +51,11 @@ class TQC(Algorithm):
     # The published runs are judged by actions drawn from the policy, not by its mean.
     evaluate_by_sampling: bool = False
 
-    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spaces: Spaces) -> Agent:
+    def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spec: AgentSpec) -> Agent:
         """The actor's last layer gives mean and log-std of the action before it is squashed."""
-        sizes = (spaces.observation_size, *self.hidden, 2 * spaces.action_size)
+        sizes = (spec.observation_size, *self.hidden, 2 * spec.action_size)
         actor = init_network(actor_key, sizes)
-        sizes = (spaces.observation_size + spaces.action_size, *self.hidden, self.quantiles)
+        sizes = (spec.observation_size + spec.action_size, *self.hidden, self.quantiles)
         critic = init_stack(critic_key, sizes, self.critics)
         log_alpha = jnp.zeros(())
         return Agent(
@@ -81,14 +83,14 @@ class TQC(Algorithm):
         actor: Network,
         observation: Float[Array, "*batch obs"],
         noise: Float[Array, "*batch action"],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> tuple[Float[Array, "*batch action"], Float[Array, "*batch"]]:
         """A ~ π(s) and log π(a|s), from standard normal ``noise``."""
         mean, log_std = self.distribution(actor, observation)
         squashed = squash(mean + jnp.exp(log_std) * noise)
         log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
-        log_volume = jnp.log(spaces.half_range * (1 - squashed**2) + 1e-6)
-        action = spaces.centre + spaces.half_range * squashed
+        log_volume = jnp.log(spec.half_range * (1 - squashed**2) + 1e-6)
+        action = spec.centre + spec.half_range * squashed
         return action, (log_normal - log_volume).sum(-1)
 
     def act(
@@ -96,23 +98,23 @@ class TQC(Algorithm):
         actor: Network,
         observation: Float[Array, "*batch obs"],
         noise: Float[Array, "*batch action"],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> Float[Array, "*batch action"]:
         """The mean of the policy, or a draw from it where that is asked for."""
         if self.evaluate_by_sampling:
-            return self.sample(actor, observation, noise, spaces)[0]
+            return self.sample(actor, observation, noise, spec)[0]
         mean, _ = self.distribution(actor, observation)
-        return spaces.centre + spaces.half_range * squash(mean)
+        return spec.centre + spec.half_range * squash(mean)
 
     def explore(
         self,
         agent: Agent,
         observation: Float[Array, " obs"],
         noise: Float[Array, " action"],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> Float[Array, " action"]:
         """A draw from the policy."""
-        return self.sample(agent.actor, observation, noise, spaces)[0]
+        return self.sample(agent.actor, observation, noise, spec)[0]
 
     def values(
         self,
@@ -129,12 +131,12 @@ class TQC(Algorithm):
         return self.critic_learning_rate
 
     def critic_target(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> Float[Array, "batch kept"]:
         """y_j = r + γ (z_j − α log π(a'|s')) for the kept quantiles."""
         assert agent.log_alpha is not None
         noise = jax.random.normal(key, batch.action.shape)
-        action, log_probability = self.sample(agent.actor, batch.next_observation, noise, spaces)
+        action, log_probability = self.sample(agent.actor, batch.next_observation, noise, spec)
         values = self.values(agent.target_critic, batch.next_observation, action)
         pooled = values.transpose(1, 0, 2).reshape(len(batch.reward), -1)
         if self.drop:
@@ -154,11 +156,11 @@ class TQC(Algorithm):
         agent: Agent,
         batch: Batch,
         noise: Float[Array, "batch action"],
-        spaces: Spaces,
+        spec: AgentSpec,
     ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
         """Mean α log π(a|s) − mean of the quantiles at (s, a); and log π(a|s)."""
         assert agent.log_alpha is not None
-        action, log_probability = self.sample(actor, batch.observation, noise, spaces)
+        action, log_probability = self.sample(actor, batch.observation, noise, spec)
         values = self.values(agent.critic, batch.observation, action).mean(axis=(0, 2))
         alpha = jnp.exp(agent.log_alpha)
         loss = (alpha * log_probability - values).mean()
@@ -167,20 +169,20 @@ class TQC(Algorithm):
         return loss, log_probability
 
     def update_policy(
-        self, agent: Agent, batch: Batch, key: Key[Array, ""], spaces: Spaces
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> tuple[Agent, Float[Array, ""]]:
         """One gradient step of the actor, and one of the entropy coefficient on the same draw."""
         assert agent.log_alpha is not None
         noise = jax.random.normal(key, batch.action.shape)
         (loss, log_probability), gradient = jax.value_and_grad(self.actor_loss, has_aux=True)(
-            agent.actor, agent, batch, noise, spaces
+            agent.actor, agent, batch, noise, spec
         )
         actor, actor_optimiser = adam_step(
             self.actor_learning_rate, gradient, agent.actor_optimiser, agent.actor
         )
         log_alpha, alpha_optimiser = adam_step(
             self.alpha_learning_rate,
-            alpha_gradient(agent.log_alpha, log_probability, spaces.action_size),
+            alpha_gradient(agent.log_alpha, log_probability, spec.action_size),
             agent.alpha_optimiser,
             agent.log_alpha,
         )

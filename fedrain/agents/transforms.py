@@ -1,7 +1,7 @@
 """Between an environment and a learner: the one place where what is seen is transformed.
 
-Algorithms, memories and networks know the learner's side alone. An option that is off passes its
-array through untouched.
+Algorithms, memories and networks know the learner's side alone. A transform that is off passes its
+array through untouched. Skill is always measured on the environment as it is.
 """
 
 from dataclasses import dataclass, replace
@@ -10,41 +10,91 @@ from functools import cached_property
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Bool, Float
 
-from fedrain.agents.algorithm import Spaces
-from fedrain.agents.options import Options
-from fedrain.climate.grid import frozen
+from fedrain.climate.columns import frozen
+from fedrain.envs.spec import AgentSpec
+from fedrain.errors import InputError
+
+#: What is learnt from a reward that is − a mean square error.
+REWARDS = ("square", "root", "log")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transforms:
+    """Options of what a learner sees of observations, actions and rewards; all off by default."""
+
+    # Temperatures of tens of °C saturate a new network's tanh at once; inputs of order one do not.
+    scaled_observations: bool = False  # divided by the typical scale of their field
+    # Agents that share a network can only differ by what they see.
+    place: int = 0  # numbers that tell an agent where it is: x = φ/90°, sin πx, cos πx, …
+    # The range of A is 28 times that of D: seen as they are, critics are blind to all but A.
+    unit_actions: bool = False  # networks see and set actions in [−1, 1]
+    # Neighbours want nearly the same, and every number that is set must be found out about.
+    knots: int = 0  # most values of a profile that an agent sets, linear between; 0: no limit
+    # The square is ruled by the first steps from 50 °C, and flat where the error is small; the
+    # root still spans 50 K to 0.1 K: next to the first steps critics do not see the last.
+    reward: str = "square"  # as it is; "root": −√(−r); "log": −log(1 + √(−r))
+    # Values of order one suit networks that start near zero.
+    reward_scale: float = 1.0  # times the learnt reward
+    # Most of a value is known from the state alone; what an action changes shows in what is left.
+    shaping: float = 0.0  # share of the learnt reward that is its change, over 1 − discount
+    # What all set together is good or bad for all: an agent that thinks of its own region alone
+    # sets it at the others' cost.
+    team: float = 0.0  # share of the error of others in what the agents of one climate learn from
+    # An agent warms and cools its neighbours most: to its critic, who is far away is mostly noise.
+    reach: float = 0.0  # degrees over which others count e times less; 0: all alike, wherever
+
+    def __post_init__(self) -> None:
+        if self.reward not in REWARDS:
+            raise InputError(f"reward must be one of {', '.join(REWARDS)}, not {self.reward!r}")
+
+    def check(self, spec: AgentSpec) -> None:
+        """Refuse what cannot apply to agents like these."""
+        needs = {
+            "scaled_observations": (self.scaled_observations, spec.scale, "the scale of what is seen"),
+            "place": (self.place, spec.places, "the place of the agents"),
+        }
+        for name, (is_on, known, what) in needs.items():
+            if is_on and known is None:
+                raise InputError(f"{name} cannot apply: {what} is not known")
+        if self.knots and not spec.profiles:
+            raise InputError("knots cannot apply: no agent sets a parameter of each column")
+        for name in ("team", "reach"):
+            if getattr(self, name) and not spec.shared:
+                raise InputError(f"{name} cannot apply: the agents do not share a climate")
 
 
 @dataclass(frozen=True)
-class Lens:
-    """How a learner with these options sees agents with these spaces."""
+class View:
+    """How a learner with these transforms sees agents with this spec."""
 
-    options: Options
-    outside: Spaces
+    transforms: Transforms
+    outside: AgentSpec
 
     @cached_property
-    def spaces(self) -> Spaces:
+    def spec(self) -> AgentSpec:
         """What the learner sees and sets."""
         seen = self.outside
         if self._has_knots:
             # Where in the environment's action each number that is set counts most.
-            kept, common = self._knots.argmax(1), self._knots[:, list(seen.common)].argmax(0)
+            kept = self._knots.argmax(1)
+            common = self._knots[:, list(seen.common or ())].argmax(0)
             low, high = (tuple(bound[kept].tolist()) for bound in seen.bounds)
             seen = replace(seen, low=low, high=high, common=tuple(common.tolist()), profiles=())
-        if self.options.unit_actions:
+        if self.transforms.unit_actions:
             low, high = tuple(-1.0 for _ in seen.low), tuple(1.0 for _ in seen.high)
             seen = replace(seen, low=low, high=high)
-        return replace(seen, observation_size=seen.observation_size + self._latitude)
+        more = self._places.shape[1] if self.transforms.place else 0
+        return replace(seen, observation_size=seen.observation_size + more, scale=None)
 
     def observation(
         self, observation: Float[Array, "agent obs"], regions: tuple[int, ...]
     ) -> Float[Array, "agent seen"]:
-        """Temperatures, scaled, and where the agent of each region is."""
-        if self.options.observation_scale != 1:
-            observation = observation / self.options.observation_scale
-        if self._latitude:
+        """What was seen, scaled, and where the agent of each region is."""
+        if self.transforms.scaled_observations:
+            observation = observation / jnp.asarray(self.outside.scale, observation.dtype)
+        if self.transforms.place:
             place = jnp.asarray(self._places[np.array(regions)], observation.dtype)
             observation = jnp.concatenate([observation, place], axis=-1)
         return observation
@@ -53,7 +103,7 @@ class Lens:
         """The environment's action for the learner's."""
         if self._has_knots:
             action = action @ jnp.asarray(self._knots, action.dtype)
-        if not self.options.unit_actions:
+        if not self.transforms.unit_actions:
             return action
         return self.outside.centre + self.outside.half_range * action
 
@@ -63,66 +113,88 @@ class Lens:
         regions: tuple[int, ...],
         of_all: Float[np.ndarray, " region"] | None = None,
     ) -> Float[Array, " agent"]:
-        """What is learnt from, for the environment's reward, which is − mean square error.
+        """What is learnt from, for the environment's reward.
 
         ``of_all`` are the rewards of all regions, where some agents are elsewhere; an agent that
         is not told them is no team.
         """
         everyone = reward if of_all is None else of_all
-        is_team = self.options.team > 0 and bool(self.outside.common)
-        if is_team and len(everyone) == len(self.outside.latitudes):
+        if self.transforms.team and len(everyone) == len(self.outside.places or ()):
             closeness = jnp.asarray(self._closeness[np.array(regions)], reward.dtype)
             around = closeness @ jnp.asarray(everyone, reward.dtype)
             own, team = self._transformed(reward), self._transformed(around)
-            reward = own + self.options.team * (team - own)
+            reward = own + self.transforms.team * (team - own)
         else:
             reward = self._transformed(reward)
-        if self.options.reward_scale != 1:
-            reward = reward * self.options.reward_scale
+        if self.transforms.reward_scale != 1:
+            reward = reward * self.transforms.reward_scale
         return reward
+
+    def shaped(
+        self,
+        reward: Float[Array, " agent"],
+        before: Float[Array, " agent"],
+        first: Bool[ArrayLike, ""],
+        discount: float,
+    ) -> Float[Array, " agent"]:
+        """What is remembered, for the learner's reward of this step and of the one before.
+
+        A share p = ``shaping`` is the reward's change: r' = (1 − p) r + p (r − r₋₁) / (1 − γ). That
+        is r + γΦ − Φ₋₁ with the potential Φ = p r / (1 − γ), which leaves the best policy as it is
+        (Ng et al. 1999): the values lose the part of them that is known from the state alone. The
+        first step of an episode has no change.
+        """
+        share = self.transforms.shaping
+        if not share:
+            return reward
+        change = jnp.where(first, 0, reward - before) / (1 - discount)
+        return (1 - share) * reward + share * change
 
     @cached_property
     def _closeness(self) -> Float[np.ndarray, "region region"]:
         """How much the error of each region counts for the team of each."""
-        latitudes = np.array(self.outside.latitudes)
-        apart = np.abs(latitudes[:, None] - latitudes)
-        reach = self.options.reach
+        places = np.array(self.outside.places)
+        apart = _degrees_apart(places)
+        reach = self.transforms.reach
         weights = np.exp(-apart / reach) if reach else np.ones_like(apart)
         return frozen(weights / weights.sum(axis=1, keepdims=True))
 
     def _transformed(self, reward: Float[Array, "*agent"]) -> Float[Array, "*agent"]:
-        if self.options.log_reward:
-            return -jnp.log1p(jnp.sqrt(-reward))
-        if self.options.root_reward:
-            return -jnp.sqrt(-reward)
-        return reward
+        """A reward above zero, which only other environments have, is transformed likewise."""
+        if self.transforms.reward == "square":
+            return reward
+        root = jnp.sqrt(jnp.abs(reward))
+        size = jnp.log1p(root) if self.transforms.reward == "log" else root
+        return jnp.where(reward > 0, size, -size)
 
     @property
     def _has_knots(self) -> bool:
-        most = self.options.knots
-        return most > 0 and any(stop - start > most for start, stop in self.outside.profiles)
+        most = self.transforms.knots
+        profiles = self.outside.profiles or ()
+        return most > 0 and any(stop - start > most for start, stop in profiles)
 
     @cached_property
     def _knots(self) -> Float[np.ndarray, "set action"]:
         """How much each number that the learner sets counts in each of the environment's."""
         blocks, end = [], 0
-        for start, stop in self.outside.profiles:
-            blocks += [np.eye(start - end), hats(stop - start, self.options.knots)]
+        for start, stop in self.outside.profiles or ():
+            blocks += [np.eye(start - end), hats(stop - start, self.transforms.knots)]
             end = stop
         blocks.append(np.eye(self.outside.action_size - end))
         return frozen(scipy.linalg.block_diag(*blocks))
 
-    @property
-    def _latitude(self) -> int:
-        """Numbers that tell an agent where it is; none where nobody knows."""
-        return self.options.latitude if self.outside.latitudes else 0
-
     @cached_property
-    def _places(self) -> Float[np.ndarray, "region latitude"]:
-        x = np.array(self.outside.latitudes) / 90
-        waves = [wave(k * np.pi * x) for k in range(1, 1 + self._latitude // 2)
+    def _places(self) -> Float[np.ndarray, "region number"]:
+        """Latitude and its waves; and sine and cosine of the longitude, where it differs."""
+        latitude, longitude = np.array(self.outside.places).T
+        x, most = latitude / 90, self.transforms.place
+        waves = [wave(k * np.pi * x) for k in range(1, 1 + most // 2)
                  for wave in (np.sin, np.cos)]  # fmt: skip
-        return frozen(np.stack([x, *waves], axis=-1)[:, : self._latitude])
+        numbers = np.stack([x, *waves], axis=-1)[:, :most]
+        if np.ptp(longitude) > 0:
+            around = np.deg2rad(longitude)
+            numbers = np.column_stack([numbers, np.sin(around), np.cos(around)])
+        return frozen(numbers)
 
 
 def hats(size: int, most: int) -> Float[np.ndarray, "knot size"]:
@@ -133,3 +205,15 @@ def hats(size: int, most: int) -> Float[np.ndarray, "knot size"]:
     number = min(size, most)
     knots = (np.arange(number) + 0.5) * size / number - 0.5
     return np.stack([np.interp(np.arange(size), knots, weight) for weight in np.eye(number)])
+
+
+def _degrees_apart(places: Float[np.ndarray, "region 2"]) -> Float[np.ndarray, "region region"]:
+    """Along a meridian where that is all that differs, otherwise along the great circle."""
+    latitude, longitude = places.T
+    if np.ptp(longitude) == 0:
+        return np.abs(latitude[:, None] - latitude)
+    phi, around = np.deg2rad(latitude), np.deg2rad(longitude)
+    cosine = np.sin(phi)[:, None] * np.sin(phi) + np.cos(phi)[:, None] * np.cos(phi) * np.cos(
+        around[:, None] - around
+    )
+    return np.rad2deg(np.arccos(np.clip(cosine, -1, 1)))

@@ -1,6 +1,6 @@
 """Averages along the agent axis, as pure functions.
 
-An average is a matrix: row i says how much of each agent's network agent i goes on from. Only what
+An average is a matrix: row i says how much of each agent's network agent i starts again from. Only what
 is shared travels, the actor by default: critics, target networks, optimiser states and replay stay
 with the agent.
 """
@@ -12,10 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from fedrain.agents.algorithm import Agent
+from fedrain.agents.agent import Agent
 from fedrain.agents.networks import Layer, Network
-from fedrain.agents.presets import unknown
-from fedrain.errors import InputError
+from fedrain.errors import InputError, unknown
 
 #: Who is averaged with whom.
 SCHEMES = {
@@ -66,7 +65,7 @@ class Sharing:
         return self.scheme == "shared"
 
     def matrix(self, agents: int) -> Float[np.ndarray, "agent agent"]:
-        """How much of each agent's network (column) an agent (row) goes on from."""
+        """How much of each agent's network (column) an agent (row) starts again from."""
         place = np.arange(agents)
         zone = place * ZONES // agents
         near = {
@@ -97,7 +96,7 @@ def _mean(leaf: Float[Array, "agent ..."], sharing: Sharing) -> Float[Array, "ag
 
 
 def average(agents: Agent, sharing: Sharing, synchronise: Bool[Array, ""]) -> Agent:
-    """Agents that go on from the average, if they are to; otherwise as they are."""
+    """Agents that start again from the average, if they are to; otherwise as they are."""
     if sharing.one_policy:
         return agents
 

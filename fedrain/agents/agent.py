@@ -1,0 +1,35 @@
+"""What one agent learns, as a pytree, and what is logged of it."""
+
+from typing import Any, NamedTuple
+
+from jaxtyping import Array, Float
+
+from fedrain.agents.networks import Network
+
+OptimiserState = Any  # a pytree of optax
+
+
+class Agent(NamedTuple):
+    """Everything that one agent learns. What an algorithm does not use is None.
+
+    ``actor`` is what federations average; ``more`` is for algorithms of one's own.
+    """
+
+    actor: Network
+    critic: Network
+    target_actor: Network | None
+    target_critic: Network
+    actor_optimiser: OptimiserState
+    critic_optimiser: OptimiserState
+    log_alpha: Float[Array, "*stack"] | None = None
+    alpha_optimiser: OptimiserState | None = None
+    anchor: Network | None = None  # the last average, for agents that are pulled towards it
+    more: Any = None
+
+
+class Losses(NamedTuple):
+    """What is logged of an update."""
+
+    critic_loss: Float[Array, "*stack"]
+    actor_loss: Float[Array, "*stack"]
+    q: Float[Array, "*stack"]

@@ -1,0 +1,125 @@
+"""When an agent explores and learns, how much, and how that changes over a run.
+
+The one place where exploration noise is scaled and where the length of learning steps is set.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from fedrain.agents.agent import Agent
+from fedrain.agents.networks import Network, Number, soft_update
+from fedrain.envs.spec import AgentSpec
+from fedrain.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """Options of exploration and learning over a run; off by default, but for the warm-up."""
+
+    warmup_steps: int = 1000  # uniform random actions before learning starts
+    # Where a step of the climate costs more than an update, more can be learnt from it.
+    updates: int = 1  # gradient updates per environment step
+    # Exploration is needed at first; at the end it only blurs what is learnt from.
+    final_noise: float = 1.0  # share of the exploration that is left at the end of the run
+    # Ever shorter steps let the weights settle, so that the last policy is no chance find.
+    final_rate: float = 1.0  # share of the steps of actor and critics left at the end of the run
+    # Alone, an agent moves what all set together by 1/n of its noise, which nobody can learn from.
+    common_noise: bool = False  # agents explore what they set together (D, a0, a2) together
+    # The climate answers D over tens of steps: noise that is new at each of them averages out.
+    common_hold: int = 1  # steps that an exploration of what they set together lasts
+    # Every agent's proposal gets equal weight, even where sensitivity is low: one number for all.
+    common_constant: bool = False  # what they set together depends on nothing that an agent sees
+    # Its effect is weak: learnt as fast as the rest, it is decided while the critics are young.
+    common_rate: float = 1.0  # share of the learning rate for it, where constant; it does not fall
+    # Between averages, agents of different climates drift apart; a pull holds them (FedProx).
+    proximal: float = 0.0  # share of the way back to the last average, at every update
+
+    def check(self, spec: AgentSpec) -> None:
+        """Refuse what cannot apply to agents like these."""
+        on = {
+            "common_noise": self.common_noise,
+            "common_hold": self.common_hold != 1,
+            "common_constant": self.common_constant,
+            "common_rate": self.common_rate != 1,
+        }
+        for name, is_on in on.items():
+            if is_on and not spec.common:
+                raise InputError(f"{name} cannot apply: the agents set no parameter together")
+
+    def noise(
+        self, normal: Float[Array, "agent action"], passed: Float[Array, ""]
+    ) -> Float[Array, "agent action"]:
+        """Exploration, for standard normal numbers when this share of the run has passed."""
+        if self.final_noise == 1:
+            return normal
+        return normal * (1 - (1 - self.final_noise) * passed)
+
+    def start(self, agents: Agent, spec: AgentSpec) -> Agent:
+        """New agents as the schedule wants them."""
+        if self.common_constant:
+            agents = blind(agents, spec)
+        return agents._replace(anchor=agents.actor) if self.proximal else agents
+
+    def limit(
+        self, before: Agent, after: Agent, spec: AgentSpec, passed: Float[Array, ""]
+    ) -> Agent:
+        """What an update may change, when this share of the run has passed."""
+        full = after.actor
+        if self.final_rate != 1:
+            after = shorten(before, after, 1 - (1 - self.final_rate) * passed)
+        if self.common_constant:
+            after = blind(after, spec)
+            if self.common_rate != 1:
+                actor = slow(before.actor, full, after.actor, self.common_rate, spec)
+                after = after._replace(actor=actor)
+        if self.proximal:
+            assert after.anchor is not None
+            after = after._replace(actor=soft_update(after.actor, after.anchor, self.proximal))
+        return after
+
+
+def shorten(before: Agent, after: Agent, pace: Float[Array, ""]) -> Agent:
+    """Steps of actor and critics cut to a share of their length, as a smaller rate would.
+
+    A step of Adam is proportional to its rate, so no algorithm need know of the schedule. Targets
+    have by then moved towards the whole step, and an entropy coefficient takes all of its own.
+    """
+
+    def cut(old: Network, new: Network) -> Network:
+        return jax.tree.map(lambda o, n: o + pace * (n - o), old, new)
+
+    return after._replace(
+        actor=cut(before.actor, after.actor), critic=cut(before.critic, after.critic)
+    )
+
+
+def are_common(spec: AgentSpec, outputs: int) -> Bool[np.ndarray, " output"]:
+    """Which outputs of an actor set what all set together."""
+    return np.isin(np.arange(outputs), spec.common or ())
+
+
+def blind(agents: Agent, spec: AgentSpec) -> Agent:
+    """Actors whose outputs for what all set together are their last biases, and nothing else."""
+
+    def cut(network: Network) -> Network:
+        *hidden, last = network
+        weight = jnp.where(are_common(spec, last.weight.shape[-1]), 0, last.weight)
+        return (*hidden, last._replace(weight=weight))
+
+    target = None if agents.target_actor is None else cut(agents.target_actor)
+    return agents._replace(actor=cut(agents.actor), target_actor=target)
+
+
+def slow(before: Network, full: Network, after: Network, rate: Number, spec: AgentSpec) -> Network:
+    """The actor ``after``, with a share of the full step in the biases of what all set together."""
+    old, new = before[-1].bias, full[-1].bias
+    *hidden, last = after
+    bias = jnp.where(are_common(spec, old.shape[-1]), old + rate * (new - old), last.bias)
+    return (*hidden, last._replace(bias=bias))
