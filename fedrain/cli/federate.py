@@ -24,7 +24,7 @@ ENGINES = {
 
 
 class _Roles(argparse._SubParsersAction):  # type: ignore[type-arg]
-    """Refuses options before the role, which those of the role would replace."""
+    """Refuses options before the role: the role's own would silently replace them."""
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None
@@ -32,7 +32,7 @@ class _Roles(argparse._SubParsersAction):  # type: ignore[type-arg]
         for action in parser._actions:
             if getattr(namespace, action.dest, action.default) != action.default:
                 option, role = action.option_strings[0], values[0]
-                parser.error(f"{option} is given before {role}: options stand after it")
+                parser.error(f"{option} is given before {role}: put options after it")
         super().__call__(parser, namespace, values, option_string)
 
 
@@ -44,10 +44,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--engine", default="local", help=engines)
     parser.set_defaults(command=_run)
     roles = parser.add_subparsers(
-        action=_Roles, metavar="ROLE", help="what this host is, of several"
+        action=_Roles, metavar="ROLE", help="what this machine does, of several"
     )
 
-    server = roles.add_parser("server", help="serve a federation to nodes on other hosts")
+    server = roles.add_parser("server", help="serve a federation to nodes on other machines")
     _add_federation(server)
     _add_listen(server, 9000)
     _add_security(server)
@@ -59,7 +59,7 @@ def add(commands: Any) -> None:
     node.add_argument("--climate", metavar="HOST:PORT", help="where the shared climate is (ebm-v3)")
     node.add_argument("--folder", metavar="DIR", help="what this node keeps (node-REGION)")
     _add_security(node)
-    _add_leash(node)
+    _add_watchdog(node)
     node.set_defaults(command=_node)
 
     climate = roles.add_parser("climate", help="run the climate that the agents of ebm-v3 share")
@@ -75,10 +75,10 @@ def add(commands: Any) -> None:
         "--late", default="last", help="which parameters a late agent gets: last (default), static"
     )
     _add_security(climate)
-    _add_leash(climate)
+    _add_watchdog(climate)
     climate.set_defaults(command=_climate)
 
-    certificates = roles.add_parser("certificates", help="make certificates and keys for the hosts")
+    certificates = roles.add_parser("certificates", help="make certificates and keys")
     certificates.add_argument("folder", metavar="DIR")
     certificates.add_argument("--regions", type=int, default=6, metavar="N", help="nodes (6)")
     certificates.add_argument(
@@ -116,30 +116,30 @@ def _listen(options: argparse.Namespace) -> str:
 
 
 def _add_security(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--credentials", metavar="DIR", help="certificate and keys of this host")
+    parser.add_argument("--credentials", metavar="DIR", help="certificate and keys of this machine")
     parser.add_argument("--insecure", action="store_true", help="no TLS, on this machine only")
 
 
-def _add_leash(parser: argparse.ArgumentParser) -> None:
+def _add_watchdog(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until-input-ends", action="store_true", help=argparse.SUPPRESS)
 
 
 def _prepare(*, simulation: bool = False) -> None:
-    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else it tells of every process
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else gRPC logs every new process
     needed = {"flwr": "flower", **({"ray": "simulation"} if simulation else {})}
     for package, extra in needed.items():
         try:
             import_module(package)
         except ModuleNotFoundError:
             raise MissingExtraError(package, extra) from None
-    # Flower's own lines are for those who look for them; ours tell what matters.
+    # Flower logs every step; our own messages say what matters.
     logging.getLogger("flwr").setLevel(logging.ERROR)
 
 
 def _federate(
     options: argparse.Namespace, engine: str, run: Callable[["Federation"], None]
 ) -> None:
-    """Run a federation to its end, unless it has reached it before."""
+    """Run a federation to its end, unless it has finished already."""
     from fedrain.experiment.run import Run
     from fedrain.flower.server import Federation, open_run
     from fedrain.io import alone_in
@@ -174,8 +174,8 @@ def _run(options: argparse.Namespace) -> None:
 
 def _server(options: argparse.Namespace) -> None:
     _prepare()
-    from fedrain.flower.deployment import read_credentials, run_server
-    from fedrain.flower.superlink import check_listener
+    from fedrain.flower.credentials import read_credentials
+    from fedrain.flower.deployment import check_listener, run_server
 
     credentials, address = read_credentials(options.credentials, options.insecure), _listen(options)
     check_listener(address, credentials)
@@ -184,8 +184,9 @@ def _server(options: argparse.Namespace) -> None:
 
 def _node(options: argparse.Namespace) -> None:
     _prepare()
-    from fedrain.flower.deployment import end_with_input, read_credentials
+    from fedrain.flower.credentials import read_credentials
     from fedrain.flower.node import Resident, run_node
+    from fedrain.flower.watchdog import end_with_input
     from fedrain.io import alone_in
 
     credentials = read_credentials(options.credentials, options.insecure)
@@ -203,7 +204,8 @@ def _climate(options: argparse.Namespace) -> None:
     from fedrain.experiment.configuration import from_dict
     from fedrain.flower.climate import SharedClimate
     from fedrain.flower.coupling import serve_climate
-    from fedrain.flower.deployment import end_with_input, read_credentials
+    from fedrain.flower.credentials import read_credentials
+    from fedrain.flower.watchdog import end_with_input
     from fedrain.io import alone_in, read_json
 
     credentials = read_credentials(options.credentials, options.insecure)
@@ -238,6 +240,6 @@ def _certificates(options: argparse.Namespace) -> None:
     folder = Path(options.folder)
     made = make_credentials(folder, options.regions, options.host)
     for name in ("server", "climate", *(f"region-{region}" for region in range(options.regions))):
-        home = folder / name
-        say(f"made {home}" if home in made else f"{home} is there, and stays as it is")
-    say(f"{options.folder}/authority.key signs them: keep it, and copy it to no other host")
+        own = folder / name
+        say(f"made {own}" if own in made else f"{own} exists, and is left as it is")
+    say(f"{options.folder}/authority.key signs them: keep it, and copy it to no other machine")

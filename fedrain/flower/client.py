@@ -1,6 +1,6 @@
 """The client app: one region of a federation.
 
-It holds no state: a :class:`Host` does, which stays from message to message.
+It holds no state: the region's :class:`Home` does, which stays from message to message.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from flwr.clientapp import ClientApp
 
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration
-from fedrain.flower.payload import Payload
-from fedrain.flower.records import (
+from fedrain.flower.messages import (
     ARRAYS,
     CONFIG,
     METRICS,
+    Payload,
     from_arrays,
     read_configuration,
     reply_metrics,
@@ -25,13 +25,13 @@ from fedrain.flower.records import (
 
 
 @runtime_checkable
-class Host(Protocol):
+class Home(Protocol):
     """Where the agent of a region lives: its networks, its memory, its optimiser."""
 
     def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
-        """Play a round from what was sent, or from where it is.
+        """Play a round from what was sent, or from where the agent is.
 
-        A round that was played before, whose reply the server has lost, is not played again.
+        It is idempotent: a round whose reply the server has lost is not played again.
         """
 
     def payload(self, region: int) -> Payload:
@@ -41,13 +41,13 @@ class Host(Protocol):
         """What the region has done."""
 
 
-#: Where the regions of an experiment live. The name of the run differs from federation to
-#: federation, also of one experiment.
-FindHost = Callable[[Configuration, str], Host]
+#: Finds the home of an experiment's regions by the experiment and the id of the federation, which
+#: differs between federations of one experiment.
+FindHome = Callable[[Configuration, str], Home]
 
 
-def make_client_app(find_host: FindHost) -> ClientApp:
-    """The app of all regions that live at a host."""
+def make_client_app(find_home: FindHome) -> ClientApp:
+    """The app of all regions of a home."""
     app = ClientApp()
 
     @app.query()
@@ -61,18 +61,17 @@ def make_client_app(find_host: FindHost) -> ClientApp:
         """Play the episodes of a round and send back what was learnt."""
         region = region_of(context)
         config = message.content.config_records[CONFIG]
-        configuration = read_configuration(config)
-        host = find_host(configuration, str(config["run"]))
+        home = find_home(read_configuration(config), str(config["federation-id"]))
         payload = None
         if config["adopt"]:
             sent = message.content.array_records[ARRAYS]
-            payload = from_arrays(sent, host.payload(region), "the server")
+            payload = from_arrays(sent, home.payload(region), "the server")
         first, episodes = (int(str(config[key])) for key in ("first-episode", "episodes"))
-        host.train(region, payload, first, episodes)
+        home.train(region, payload, first, episodes)
         content = RecordDict(
             {
-                ARRAYS: to_arrays(host.payload(region)),
-                METRICS: reply_metrics(region, host.history(region), episodes),
+                ARRAYS: to_arrays(home.payload(region)),
+                METRICS: reply_metrics(region, home.history(region), episodes),
             }
         )
         return Message(content=content, reply_to=message)

@@ -3,8 +3,8 @@
 Each agent hands in its parameters for a step and gets its slice of the state and its reward once
 all have done so and the climate has moved. One that does not answer in time is given its last
 parameters, or the static ones, until it begins an episode again, so that the globe does not stop;
-this is recorded. What was handed in twice is answered the same twice, so that an agent may ask
-again when it has lost the answer, or when the climate was lost and came back from its journal.
+this is recorded. Requests are idempotent: an agent may repeat one when it has lost the answer, or
+when the climate was lost and came back from its journal.
 """
 
 import csv
@@ -30,15 +30,15 @@ class Answer(NamedTuple):
     observation: Float[np.ndarray, " obs"]
     reward: float
     ended: bool
-    of_all: Float[np.ndarray, " region"] | None = None  # all rewards, if the climate tells them
+    of_all: Float[np.ndarray, " region"] | None = None  # all rewards, if the climate gives them
 
 
 class Episode(NamedTuple):
-    """Which episode is played: of the federation, not of an agent, which may have missed some."""
+    """An episode of a federation; it is not numbered by an agent, which may have missed some."""
 
     number: int
     seed: int
-    run: str = ""  # differs from federation to federation
+    federation_id: str = ""
 
 
 class Late(NamedTuple):
@@ -61,7 +61,7 @@ class _Play:
     time: int = 0
     over: bool = False
     actions: dict[int, Float[np.ndarray, " action"]] = field(default_factory=dict)
-    #: A thread may wake only after the next step, and an agent ask again: results are kept.
+    #: Kept, because a thread may wake only after the next step, and an agent may ask again.
     results: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
 
@@ -81,8 +81,8 @@ class SharedClimate:
         self.environment, self.patience, self.say = environment, patience, say
         self.substitute_static, self.folder = static, folder
         self.late: list[Late] = []
-        self._run = ""
-        self._gone: set[int] = set()  # not heard of in the whole of the latest episode
+        self._federation_id = ""
+        self._gone: set[int] = set()  # silent throughout the latest episode
         self._last = self._static()
         self._condition = threading.Condition()
         self._plays: dict[int, _Play] = {}  # by seed
@@ -98,19 +98,19 @@ class SharedClimate:
         """
         self._check(region)
         with self._condition:
-            if episode.run != self._run:  # a federation that starts anew
-                self._run, self._plays, self._gone = episode.run, {}, set()
-                self._last = self._static()
+            if episode.federation_id != self._federation_id:
+                self._federation_id = episode.federation_id
+                self._plays, self._gone, self._last = {}, set(), self._static()
             self._gone.discard(region)
             while (play := self._plays.get(episode.seed)) and self._is_before(play, episode):
                 time = play.time
                 if not self._condition.wait(3 * self.patience) and play.time == time:
-                    play.over = True  # nobody plays it any more
+                    play.over = True  # no agent plays it any more
             if play is None or play.episode.number < episode.number:
                 play = self._start(episode)
             if play.episode != episode or play.time:
                 at = f"episode {play.episode.number} is at step {play.time}"
-                raise MissedStepError(f"episode {episode.number} cannot be begun: {at}")
+                raise MissedStepError(f"episode {episode.number} cannot be started: {at}")
             play.absent.discard(region)
             return play.start[region]
 
@@ -125,7 +125,7 @@ class SharedClimate:
         with self._condition:
             play = self._plays.get(episode.seed)
             if play is None or play.episode != episode or region in play.absent:
-                raise MissedStepError(f"episode {episode.number} goes on without region {region}")
+                raise MissedStepError(f"episode {episode.number} continues without region {region}")
             if time == play.time:
                 self._hand_in(play, region, action)
             if time not in play.results:
@@ -139,7 +139,7 @@ class SharedClimate:
 
     def _check(self, region: int) -> None:
         if region not in self.environment.regions:
-            raise InputError(f"there is no region {region}: they are 0 to {len(self._last) - 1}")
+            raise InputError(f"there is no region {region}: regions are 0 to {len(self._last) - 1}")
 
     @staticmethod
     def _is_before(play: _Play, episode: Episode) -> bool:
@@ -161,7 +161,7 @@ class SharedClimate:
             self._move(play)
 
     def _move(self, play: _Play) -> None:
-        """Take a step, with something in place of what is missing."""
+        """Take a step, with substitutes for missing parameters."""
         for region in self.environment.regions:
             if region not in play.actions:
                 self._substitute(play, region)
@@ -189,7 +189,7 @@ class SharedClimate:
             play.absent.add(region)
             self.say(
                 f"region {region} is late at step {play.time} of episode "
-                f"{play.episode.number}: its {kind} parameters stand until it begins again"
+                f"{play.episode.number}: its {kind} parameters are used until it begins again"
             )
 
     def _save(self, play: _Play) -> None:
@@ -227,6 +227,6 @@ class SharedClimate:
         play = _Play(episode, state, arrays["start"], absent, heard, time, over)
         if play.time:
             play.results[play.time - 1] = (arrays["observation"], arrays["reward"])
-        self._run, self._gone = episode.run, set(note["gone"])
+        self._federation_id, self._gone = episode.federation_id, set(note["gone"])
         self._last = dict(enumerate(arrays["last"]))
         self._plays[episode.seed] = play

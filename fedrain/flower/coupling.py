@@ -1,4 +1,4 @@
-"""The shared climate over gRPC: the service, and the climate as an agent elsewhere sees it.
+"""The shared climate over gRPC: the service, and the climate as a remote agent sees it.
 
 ``climate.proto`` has the messages; ``make proto`` makes ``climate_pb2.py`` from it.
 """
@@ -22,14 +22,14 @@ from fedrain.flower.climate import Answer, Episode, SharedClimate
 from fedrain.flower.credentials import Credentials
 from fedrain.flower.programs import refuse_open_address
 
-messages: Any = climate_pb2  # its classes are made as it is imported
+wire: Any = climate_pb2  # its classes are made as it is imported
 SERVICE = "fedrain.climate.v1.Climate"
 REQUESTS = {
-    "Describe": (messages.DescribeRequest, messages.Description),
-    "Begin": (messages.BeginRequest, messages.Observation),
-    "Step": (messages.StepRequest, messages.Outcome),
+    "Describe": (wire.DescribeRequest, wire.Description),
+    "Begin": (wire.BeginRequest, wire.Observation),
+    "Step": (wire.StepRequest, wire.Outcome),
 }
-#: A cut connection is noticed within these, and a peer that asks often is not turned away.
+#: So a cut connection is noticed, and a peer that asks often is not turned away.
 ALIVE = (
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -37,12 +37,12 @@ ALIVE = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
 )
-#: What a climate model of somebody's own need not tell.
+#: What somebody's own climate model may leave out of its description.
 OPTIONAL = ("target", "start")
 #: Requests that wait for each other: as many threads as there may be agents and seeds.
 THREADS = 256
 RETRY_SECONDS = 0.5
-#: The climate is not there, or ended while it was at the answer.
+#: The climate is not running, or ended before it answered.
 LOST = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 
@@ -61,7 +61,7 @@ class ClimateService:
         """The start of an episode."""
         self._admit(request.region, context)
         observation = self.climate.begin(request.region, _episode(request.episode))
-        return messages.Observation(temperature=observation)
+        return wire.Observation(temperature=observation)
 
     def step(self, request: Any, context: grpc.ServicerContext) -> Any:
         """One step."""
@@ -69,7 +69,7 @@ class ClimateService:
         action = np.asarray(request.parameters, np.float32)
         episode = _episode(request.episode)
         answer = self.climate.step(request.region, episode, request.time, action)
-        return messages.Outcome(
+        return wire.Outcome(
             temperature=answer.observation,
             reward=answer.reward,
             ended=answer.ended,
@@ -87,7 +87,7 @@ class ClimateService:
 def serve_climate(
     climate: SharedClimate, address: str, credentials: Credentials | None
 ) -> tuple[grpc.Server, int]:
-    """Start to answer; the server, and the port that it listens on."""
+    """Start to listen; the server, and its port."""
     service = ClimateService(climate, credentials is not None)
     handlers = {
         name: grpc.unary_unary_rpc_method_handler(
@@ -113,7 +113,7 @@ def serve_climate(
 
 
 class RemoteClimate:
-    """A shared climate elsewhere. It is asked again while it cannot be reached."""
+    """A shared climate on another machine. Requests are repeated while it cannot be reached."""
 
     def __init__(
         self, address: str, credentials: Credentials | None, say: Say, outage_seconds: float = 600.0
@@ -137,8 +137,8 @@ class RemoteClimate:
         }
 
     def check(self, environment: Environment) -> None:
-        """Refuse a climate that is not that of the experiment."""
-        told, own = self._ask("Describe", messages.DescribeRequest()), describe(environment)
+        """Refuse a climate that is not the experiment's."""
+        told, own = self._ask("Describe", wire.DescribeRequest()), describe(environment)
         known = {field.name for field, _ in told.ListFields()}
         other = [
             field.name.replace("_", " ")
@@ -154,14 +154,14 @@ class RemoteClimate:
 
     def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
         """The start of an episode."""
-        request = messages.BeginRequest(region=region, episode=_message(episode))
+        request = wire.BeginRequest(region=region, episode=_message(episode))
         return np.asarray(self._ask("Begin", request).temperature, np.float32)
 
     def step(
         self, region: int, episode: Episode, time: int, action: Float[np.ndarray, " action"]
     ) -> Answer:
         """One step."""
-        request = messages.StepRequest(
+        request = wire.StepRequest(
             region=region, episode=_message(episode), time=time, parameters=action
         )
         outcome = self._ask("Step", request)
@@ -193,20 +193,20 @@ class RemoteClimate:
                 time.sleep(RETRY_SECONDS)
                 continue
             if lost is not None:
-                self.say(f"the climate at {self.address} is there again")
+                self.say(f"the climate at {self.address} can be reached again")
             return answer
 
 
 def describe(environment: Environment) -> Any:
     """What the climate of an environment has for an agent."""
     low, high = environment.action_bounds
-    return messages.Description(
+    return wire.Description(
         agents=environment.agents,
         observation_size=environment.observation_size,
         low=low,
         high=high,
         episode_length=environment.episode_length,
-        target=np.round(environment.target, 3),  # °C: the same file gives the same on all hosts
+        target=np.round(environment.target, 3),  # °C: the same file gives the same on all machines
         start=environment.start_temperature,
     )
 
@@ -234,4 +234,4 @@ def _episode(message: Any) -> Episode:
 
 
 def _message(episode: Episode) -> Any:
-    return messages.Episode(number=episode.number, seed=episode.seed, run=episode.run)
+    return wire.Episode(number=episode.number, seed=episode.seed, run=episode.federation_id)

@@ -1,8 +1,8 @@
 """Certificates and keys: who may take part, and which region is whose.
 
 One authority signs the certificates of the server and of the shared climate. A node has a key of
-its own, which the server knows by its public half, and a certificate for the climate. There is a
-folder for each host: what is in it is all that the host needs, and nobody else's secret.
+its own, whose public half the server knows, and a certificate for the climate. There is a folder
+for each participant: it has all that the participant needs, and nobody else's secrets.
 """
 
 import datetime
@@ -26,13 +26,13 @@ from fedrain.io import write_bytes
 AUTHORITY, CERTIFICATE, TLS_KEY, NODE_KEY = "authority.pem", "host.pem", "host.key", "node.key"
 NODES = "nodes"  # public keys, at the server
 VALID = datetime.timedelta(days=365)
-#: Names by which a host knows itself.
+#: Names by which a machine knows itself.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """The folder of one host."""
+    """The folder of one participant."""
 
     folder: Path
 
@@ -50,7 +50,7 @@ class Credentials:
 
     @property
     def certificate(self) -> Path:
-        """Of this host."""
+        """Of this participant."""
         return self.file(CERTIFICATE)
 
     @property
@@ -78,32 +78,39 @@ class Credentials:
         return found
 
 
-def make_credentials(folder: Path, regions: int, hosts: Sequence[str] = ()) -> list[Path]:
-    """Folders for the server, the climate and the nodes; what is there already stays.
+def read_credentials(folder: str | None, insecure: bool) -> Credentials | None:
+    """Those of this participant. To go without has to be asked for."""
+    if insecure == (folder is not None):
+        raise InputError("give --credentials DIR, or --insecure to stay on this machine")
+    return None if folder is None else Credentials(Path(folder))
 
-    Those that were made are told.
+
+def make_credentials(folder: Path, regions: int, hosts: Sequence[str] = ()) -> list[Path]:
+    """Folders for the server, the climate and the nodes; those that were made.
+
+    What exists already stays. ``hosts`` are the names or addresses of the server and the climate.
     """
     authority = _Authority(folder)
     servers = [folder / "server", folder / "climate"]
-    for home in servers:
-        if home.exists():
-            _refuse_other_names(home, hosts)
+    for participant in servers:
+        if participant.exists():
+            _refuse_other_names(participant, hosts)
     nodes = [folder / f"region-{region}" for region in range(regions)]
-    made = [home for home in (*servers, *nodes) if not home.exists()]
-    for home in servers:
-        if home in made:
-            with _whole_folder(home) as partial:
-                _write_host(partial, authority, home.name, hosts)
-    for home in nodes:
-        public = folder / "server" / NODES / f"{home.name}.pub"
-        if home in made:
-            with _whole_folder(home) as partial:
-                key = _write_host(partial, authority, home.name, ())
+    made = [participant for participant in (*servers, *nodes) if not participant.exists()]
+    for participant in servers:
+        if participant in made:
+            with _whole_folder(participant) as partial:
+                _write_participant(partial, authority, participant.name, hosts)
+    for participant in nodes:
+        public = folder / "server" / NODES / f"{participant.name}.pub"
+        if participant in made:
+            with _whole_folder(participant) as partial:
+                key = _write_participant(partial, authority, participant.name, ())
                 openssh = serialization.PrivateFormat.OpenSSH
                 write_bytes(partial / NODE_KEY, _private(key, openssh), secret=True)
                 write_bytes(public, _public(key))
         elif not public.exists():
-            write_bytes(public, _public(_read_node_key(home)))
+            write_bytes(public, _public(_read_node_key(participant)))
     return made
 
 
@@ -129,7 +136,7 @@ class _Authority:
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     def sign(self, name: str, hosts: Sequence[str], key: Any) -> bytes:
-        """A certificate for a host that answers to these names."""
+        """A certificate for a participant that answers to these names."""
         builder = _builder(_name(name), self.certificate.subject, key.public_key())
         alternatives = x509.SubjectAlternativeName([_general(host) for host in hosts])
         uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -140,39 +147,41 @@ class _Authority:
 
 
 @contextmanager
-def _whole_folder(home: Path) -> Iterator[Path]:
+def _whole_folder(folder: Path) -> Iterator[Path]:
     """A folder to write into, which is put in its place at the end."""
-    partial = home.with_name(f".{home.name}.partial")
+    partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     yield partial
-    partial.replace(home)
+    partial.replace(folder)
 
 
-def _write_host(
-    home: Path, authority: _Authority, name: str, hosts: Sequence[str]
+def _write_participant(
+    folder: Path, authority: _Authority, name: str, hosts: Sequence[str]
 ) -> ec.EllipticCurvePrivateKey:
-    """What every host has."""
+    """What every participant has."""
     key = ec.generate_private_key(ec.SECP384R1())
     names = list(dict.fromkeys([*hosts, *LOOPBACK]))
-    write_bytes(home / TLS_KEY, _private(key), secret=True)
-    write_bytes(home / CERTIFICATE, authority.sign(name, names, key))
-    write_bytes(home / AUTHORITY, authority.pem)
+    write_bytes(folder / TLS_KEY, _private(key), secret=True)
+    write_bytes(folder / CERTIFICATE, authority.sign(name, names, key))
+    write_bytes(folder / AUTHORITY, authority.pem)
     return key
 
 
-def _refuse_other_names(home: Path, hosts: Sequence[str]) -> None:
-    """A certificate that is there is not signed again."""
-    certificate = _read_certificate(Credentials(home).certificate)
+def _refuse_other_names(participant: Path, hosts: Sequence[str]) -> None:
+    """A certificate that exists is not signed again."""
+    certificate = _read_certificate(Credentials(participant).certificate)
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     if lacking := [host for host in hosts if _general(host) not in set(names)]:
-        why = f"{home}: its certificate is not for {', '.join(lacking)}"
-        raise InputError(f"{why}: remove the folder, and it is made anew")
+        why = f"{participant}: its certificate is not for {', '.join(lacking)}"
+        raise InputError(f"{why}: remove the folder to have it made again")
 
 
-def _read_node_key(home: Path) -> ec.EllipticCurvePrivateKey:
-    if not (home / NODE_KEY).exists():
-        raise InputError(f"{home}: has no {NODE_KEY}: remove the folder, and it is made anew")
-    return _read_key(home / NODE_KEY, serialization.load_ssh_private_key)
+def _read_node_key(participant: Path) -> ec.EllipticCurvePrivateKey:
+    if not (participant / NODE_KEY).exists():
+        raise InputError(
+            f"{participant}: has no {NODE_KEY}: remove the folder to have it made again"
+        )
+    return _read_key(participant / NODE_KEY, serialization.load_ssh_private_key)
 
 
 def _read_key(path: Path, load: Callable[[bytes, None], Any]) -> ec.EllipticCurvePrivateKey:
@@ -217,7 +226,7 @@ def _general(host: str) -> x509.GeneralName:
     try:
         return x509.DNSName(host)
     except ValueError:
-        raise InputError(f"{host!r} is not the name or address of a host") from None
+        raise InputError(f"{host!r} is not the name or address of a machine") from None
 
 
 def _private(

@@ -1,47 +1,77 @@
-"""A federation over hosts: the server, and a whole one on this machine for trying it out."""
+"""A federation of separate machines: the server, and a rehearsal on this machine.
 
-import os
+The server's side is a SuperLink that knows the nodes, one of Flower's runs on it, and this process
+as the server app of that run.
+"""
+
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+from cryptography.hazmat.primitives.asymmetric import ec
 
+from fedrain import __version__
 from fedrain.errors import FailureError, InputError
 from fedrain.flower.credentials import Credentials, make_credentials
-from fedrain.flower.executor import run_server_app
-from fedrain.flower.leash import wait_for_end_of_input
-from fedrain.flower.programs import HERE, STOP_SECONDS, free_port
+from fedrain.flower.internals import POLL_SECONDS, Runtime, run_server_app
+from fedrain.flower.programs import (
+    HERE,
+    STOP_SECONDS,
+    Program,
+    free_port,
+    make_secret,
+    refuse_open_address,
+    split_address,
+)
 from fedrain.flower.server import Federation, make_server_app
-from fedrain.flower.superlink import start_superlink
+
+START_SECONDS = 60.0
+LISTEN = ("0.0.0.0", HERE, "localhost")
+#: Flower wants a bundle that names the apps; they are those of the installed package.
+BUNDLE = f"""\
+[project]
+name = "fedrain"
+version = "{__version__}"
+description = "Names the apps of an installed package, and brings none along"
+license = "MIT"
+
+[tool.flwr.app]
+publisher = "fedrain"
+
+[tool.flwr.app.components]
+serverapp = "fedrain.flower.server:Federation"
+clientapp = "fedrain.flower.client:make_client_app"
+"""
 
 
 def run_server(federation: Federation, address: str, credentials: Credentials | None) -> None:
-    """Serve a federation to its end, for nodes that come from anywhere."""
+    """Serve a federation to its end, to nodes on any machine."""
     folder = federation.out / "federation"
     with start_superlink(address, credentials, folder) as link:
         if credentials is not None:
             federation.roster.keys = link.register
             link.register()
         federation.say(f"waiting for the nodes at {address}")
-        link.start_run()
+        link.runtime.start_run(BUNDLE)
         try:
             run_server_app(link.runtime, make_server_app(federation), lambda: link.program.runs)
         except httpx.HTTPError as error:
             why = link.program.last_words() if not link.program.runs else str(error)
-            raise FailureError(f"the SuperLink is lost ({why}): --resume goes on") from None
+            raise FailureError(f"the SuperLink is lost ({why}): continue with --resume") from None
 
 
 def run_whole(federation: Federation) -> None:
-    """Start a federation with a process for every node, over TLS on this machine, and end it all.
+    """Run a federation with a process for every node, over TLS on this machine, and end them all.
 
-    It is what hosts of their own would run, so it is slower than one process. What the nodes keep
-    stays with the run until it has finished; a climate begins each round anew.
+    It is what separate machines would run, so it is slower than one process. What the nodes keep
+    stays in the run folder until the federation has finished; a climate starts anew in each round.
     """
     configuration = federation.configuration
     shared = configuration.make_environment().shared_climate
@@ -89,18 +119,78 @@ def _command(arguments: list[str]) -> Iterator[None]:
             process.kill()
 
 
-def end_with_input() -> None:
-    """End this process when its standard input does: its parent let go of it, or died."""
+@dataclass
+class SuperLink:
+    """A SuperLink that runs on this machine."""
 
-    def hold() -> None:
-        wait_for_end_of_input()
-        os._exit(0)  # what is on disk is whole at any time, and Flower's program ends with us
+    program: Program
+    runtime: Runtime
+    credentials: Credentials | None
+    #: Which region the node with a registered key has.
+    regions: dict[int, int] = field(default_factory=dict)
+    _known: list[ec.EllipticCurvePublicKey] = field(default_factory=list)
 
-    threading.Thread(target=hold, daemon=True).start()
+    def register(self) -> dict[int, int]:
+        """Let in the nodes whose public keys are there by now; their regions, by node."""
+        if self.credentials is not None:
+            for region, key in self.credentials.public_keys().items():
+                if key not in self._known:
+                    self.regions[self.runtime.register_node(key)] = region
+                    self._known.append(key)
+        return self.regions
 
 
-def read_credentials(folder: str | None, insecure: bool) -> Credentials | None:
-    """Those of a host. To go without has to be asked for."""
-    if insecure == (folder is not None):
-        raise InputError("give --credentials DIR, or ask for --insecure on this machine only")
-    return None if folder is None else Credentials(Path(folder))
+def check_listener(address: str, credentials: Credentials | None) -> None:
+    """Refuse what a SuperLink cannot be started with.
+
+    We connect to it at 127.0.0.1, so it cannot listen on another address alone.
+    """
+    host, _ = split_address(address)
+    if credentials is None:
+        refuse_open_address(address)
+    else:
+        _ = credentials.authority, credentials.certificate, credentials.tls_key
+        credentials.public_keys()
+    if host not in LISTEN:
+        raise InputError(f"the server listens on {', '.join(LISTEN)}, not on {host}")
+
+
+@contextmanager
+def start_superlink(
+    address: str, credentials: Credentials | None, folder: Path
+) -> Iterator[SuperLink]:
+    """A SuperLink while the context lasts; without credentials, on this machine only."""
+    check_listener(address, credentials)
+    host, port = split_address(address)
+    secret_file = folder / "superlink.secret"
+    arguments = ["--host", host, "--port", str(port), "--isolation", "process"]
+    arguments += ["--superexec-auth-secret-file", str(secret_file)]
+    authority = None
+    if credentials is None:
+        arguments.append("--insecure")
+    else:
+        authority = credentials.authority.read_bytes()
+        arguments += ["--ssl-ca-certfile", str(credentials.authority)]
+        arguments += ["--ssl-certfile", str(credentials.certificate)]
+        arguments += ["--ssl-keyfile", str(credentials.tls_key), "--enable-supernode-auth"]
+    secret = make_secret(secret_file)
+    with Program("superlink", arguments, folder) as program:
+        runtime = Runtime(f"{HERE}:{port}", secret, authority)
+        _wait(program, runtime)
+        yield SuperLink(program, runtime, credentials)
+
+
+def _wait(program: Program, runtime: Runtime) -> None:
+    """Wait until it answers."""
+    end = time.monotonic() + START_SECONDS
+    scheme, verify = ("http", True) if runtime.authority is None else ("https", False)
+    while time.monotonic() < end:
+        if not program.runs:
+            raise InputError(f"the SuperLink did not start: {program.last_words()}")
+        try:
+            httpx.get(f"{scheme}://{runtime.address}/", verify=verify)
+        except httpx.TransportError:
+            time.sleep(POLL_SECONDS)
+        else:
+            return
+    raise InputError(f"the SuperLink did not answer within {START_SECONDS:g} s: see {program.log}")

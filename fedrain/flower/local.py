@@ -1,27 +1,110 @@
-"""The engine ``local``: Flower's apps and strategy in one process, without a server."""
+"""The engine ``local``: Flower's apps and strategy in one process, without a server.
 
+Each region's client app hands in what it was sent and waits; the last one to come plays the round
+for all, as one compiled program, so that a federation within a process costs what ``fedrain train``
+does and gives the same bits.
+"""
+
+import json
+import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.serverapp import Grid
-from flwr.supercore.run import Run
-from flwr.supercore.task_identity import TaskIdentity
+from flwr.serverapp import Grid as FlowerGrid
 
+from fedrain.experiment.checkpoint import Checkpoints
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.training import CHECKPOINT_SECONDS, Say, identity
 from fedrain.flower.client import make_client_app
-from fedrain.flower.fleet import Fleet
-from fedrain.flower.server import Federation, make_server_app
+from fedrain.flower.internals import FlowerRun, identify
+from fedrain.flower.messages import Payload, adopt_all, take_payload
+from fedrain.flower.server import Federation, Kept, make_server_app
 
-RUN, SERVER, FIRST_NODE = 1, 1, 2
-
+#: Numbers that Flower wants: of the task, of its run, of the server, of the first region's node.
+TASK, RUN, SERVER, FIRST_NODE = 1, 1, 1, 2
+KEPT_BY_SERVER = "server/"  # before the names of what the server keeps
 
 #: A client app, or what stands in for one.
 Client = Callable[[Message, Context], Message]
 
 
-class LocalGrid(Grid):
-    """A grid whose nodes are calls of the client app, one thread for each region."""
+class Fleet:
+    """The home of all regions: the fused loop behind the client app.
+
+    It saves the server's state in the same checkpoints as its own, so that neither is ever ahead.
+    """
+
+    def __init__(self, configuration: Configuration, out: Path, say: Say) -> None:
+        self.configuration, self.say = configuration, say
+        self.trainer = Trainer(configuration, configuration.make_environment())
+        self._checkpoints = Checkpoints(out / "checkpoint", f"{identity(configuration)}-local")
+        self._saved = time.monotonic()
+        self._server: Kept | None = None
+        if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
+            self.trainer.restore(*found)
+            history = self.trainer.history
+            names = [name for name in history if name.startswith(KEPT_BY_SERVER)]
+            arrays = {name.removeprefix(KEPT_BY_SERVER): history.pop(name) for name in names}
+            self._server = arrays, json.loads(arrays.pop("note").tobytes())
+        self.trainer.begin()
+        self._received: dict[int, Payload | None] = {}
+        self._episodes = 0
+        self._barrier = threading.Barrier(configuration.agents, action=self._play)
+
+    def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
+        """Play a round along with all other regions, from what was sent, if anything was."""
+        assert first == self.trainer.episode
+        self._received[region] = payload
+        self._episodes = episodes
+        self._barrier.wait()
+
+    def _play(self) -> None:
+        sent = [self._received[region] for region in range(self.configuration.agents)]
+        payloads = [payload for payload in sent if payload is not None]
+        if payloads:
+            adopt_all(self.trainer, payloads)
+        for _ in range(self._episodes):
+            self.trainer.play(synchronise=False)
+            for message in self.trainer.newly_broken():
+                self.say(message)
+
+    def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
+        """Write a checkpoint of everything, if it is time to."""
+        if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
+            text = np.frombuffer(json.dumps(note).encode(), np.uint8)
+            kept = {f"{KEPT_BY_SERVER}{name}": array for name, array in arrays.items()}
+            self.trainer.save(self._checkpoints, **kept, **{f"{KEPT_BY_SERVER}note": text})
+            self._saved = time.monotonic()
+
+    def load(self) -> Kept | None:
+        """What the server had saved."""
+        return self._server
+
+    def remove(self) -> None:
+        """The checkpoints of a federation that has finished."""
+        self._checkpoints.remove()
+
+    def payload(self, region: int) -> Payload:
+        """What a region has to send."""
+        return take_payload(self.trainer.trainings, region, self.trainer.sharing)
+
+    def history(self, region: int) -> dict[str, np.ndarray]:
+        """What a region has done: returns and losses of its own, and the time of all."""
+        return {
+            name: values[..., region] if values.ndim == 3 else values
+            for name, values in self.trainer.history.items()
+        }
+
+
+class LocalNetwork(FlowerGrid):
+    """A network whose nodes are calls of the client app, one thread for each region."""
 
     def __init__(self, app: Client, regions: int) -> None:
         self._app = app
@@ -34,13 +117,13 @@ class LocalGrid(Grid):
         self._workers = ThreadPoolExecutor(regions)
         self._replies: dict[str, Message] = {}
 
-    def set_run(self, run: Run) -> None:
+    def set_run(self, run: FlowerRun) -> None:
         """There is only one."""
 
     @property
-    def run(self) -> Run:
+    def run(self) -> FlowerRun:
         """There is only one."""
-        return Run.create_empty(RUN)
+        return FlowerRun.create_empty(RUN)
 
     def create_message(self, *_: object, **__: object) -> Message:
         """Messages are made by their own constructor."""
@@ -71,16 +154,15 @@ class LocalGrid(Grid):
 
 
 def run_local(federation: Federation, wrap: Callable[[ClientApp], Client] | None = None) -> None:
-    """Play a whole federation. ``wrap`` puts something between the grid and the client app."""
+    """Play a whole federation. ``wrap`` puts something between the network and the client app."""
     configuration = federation.configuration
     fleet = Fleet(configuration, federation.out, federation.say)
     federation.store = fleet
     app = make_client_app(lambda *_: fleet)
-    serve(federation, LocalGrid(app if wrap is None else wrap(app), configuration.agents))
+    serve(federation, LocalNetwork(app if wrap is None else wrap(app), configuration.agents))
 
 
-def serve(federation: Federation, grid: Grid) -> None:
-    """Run the server app on a grid of this process."""
-    # Who speaks, which Flower's own engines tell the apps that they start.
-    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, RUN, SERVER
-    make_server_app(federation)(grid, Context(RUN, SERVER, {}, RecordDict(), {}))
+def serve(federation: Federation, network: FlowerGrid) -> None:
+    """Run the server app on a network of this process."""
+    identify(TASK, RUN, SERVER)
+    make_server_app(federation)(network, Context(RUN, SERVER, {}, RecordDict(), {}))

@@ -1,4 +1,4 @@
-"""A node's side of a deployment: the agent of one region, resident, behind a SuperNode."""
+"""A node of a deployment: the agent of one region, resident behind a SuperNode."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from fedrain.experiment.training import Say, identity
 from fedrain.flower.client import make_client_app
 from fedrain.flower.coupling import RemoteClimate
 from fedrain.flower.credentials import Credentials
-from fedrain.flower.executor import Runtime, serve_client_app
+from fedrain.flower.internals import Runtime, serve_client_app
 from fedrain.flower.local import Client
 from fedrain.flower.programs import (
     HERE,
@@ -26,10 +26,10 @@ from fedrain.flower.programs import (
     refuse_open_address,
     split_address,
 )
-from fedrain.flower.region import RegionHost, keep_compiled
+from fedrain.flower.region import RegionHome, keep_compiled
 
 RESTART_SECONDS = 3.0
-RUNS_KEPT = 3  # of which the node may be asked again: those that it took part in last
+FEDERATIONS_KEPT = 3  # the latest that the node took part in: they may be resumed
 
 
 class Resident:
@@ -50,13 +50,13 @@ class Resident:
         except OSError as error:
             raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
         keep_compiled(folder)
-        self._held: tuple[str, RegionHost] | None = None
+        self._held: tuple[str, RegionHome] | None = None
         self._app = make_client_app(self.find)
 
     def answer(self, message: Message, context: Context) -> Message:
         """What the client app makes of a message.
 
-        After an error the agent is read from disk again: what it was learning then is half done.
+        After an error the agent is read from disk again: the round was half done.
         """
         try:
             return self._app(message, context)
@@ -64,17 +64,17 @@ class Resident:
             self._held = None
             raise
 
-    def find(self, configuration: Configuration, run: str) -> RegionHost:
-        """The agent of an experiment; it is made, or found on disk, when it is first asked for."""
-        name = f"{identity(configuration)[:16]}-{run}"
+    def find(self, configuration: Configuration, federation_id: str) -> RegionHome:
+        """The agent of a federation; it is made, or read from disk, when it is first asked for."""
+        name = f"{identity(configuration)[:16]}-{federation_id}"
         if self._held is None or self._held[0] != name:
             self._held = None  # free its memory first
-            self._held = (name, self._make(name, configuration, run))
+            self._held = (name, self._make(name, configuration, federation_id))
         return self._held[1]
 
-    def _make(self, name: str, configuration: Configuration, run: str) -> RegionHost:
+    def _make(self, name: str, configuration: Configuration, federation_id: str) -> RegionHome:
         if not name.replace("-", "").isalnum():
-            raise InputError("the name of the run is not one of ours")
+            raise InputError(f"{federation_id!r} is not the id of a federation")
         self.say(f"region {self.region} of {configuration.name}")
         climate = None
         if self.climate is not None:
@@ -83,9 +83,10 @@ class Resident:
         folder = self.folder / f"run-{name}"
         folder.mkdir(exist_ok=True)
         os.utime(folder)
-        for old in sorted(self.folder.glob("run-*"), key=lambda f: f.stat().st_mtime)[:-RUNS_KEPT]:
+        by_age = sorted(self.folder.glob("run-*"), key=lambda path: path.stat().st_mtime)
+        for old in by_age[:-FEDERATIONS_KEPT]:
             shutil.rmtree(old, ignore_errors=True)
-        return RegionHost(configuration, self.region, folder, climate, run, self.say)
+        return RegionHome(configuration, self.region, folder, climate, federation_id, self.say)
 
 
 def run_node(
@@ -93,10 +94,10 @@ def run_node(
     server: str,
     wrap: Callable[[Client], Client] | None = None,
 ) -> None:
-    """Take part in federations of a server, until interrupted.
+    """Take part in the federations of a server, until interrupted.
 
     A SuperNode that ends, because the server went away or did not let it in, is started again:
-    the agent stays. ``wrap`` puts something between the node and the client app.
+    the agent stays in memory. ``wrap`` puts something between the node and the client app.
     """
     credentials, folder, say = resident.credentials, resident.folder, resident.say
     host, port = split_address(server)
@@ -127,7 +128,7 @@ def run_node(
 
 
 def _obstacle(server: str, credentials: Credentials | None) -> str | None:
-    """Why the server cannot be spoken to, if so."""
+    """Why the server cannot be reached, if so."""
     verify: ssl.SSLContext | bool = True
     if credentials is not None:
         try:

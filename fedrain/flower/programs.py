@@ -11,34 +11,24 @@ from contextlib import suppress
 from pathlib import Path
 
 from fedrain.errors import InputError
-from fedrain.flower import leash
+from fedrain.flower import internals, watchdog
 from fedrain.io import write_bytes
 
-#: Flower calls nobody, installs nothing, and leaves the user's own Flower settings alone.
-SETTINGS = {
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-}
 STOP_SECONDS = 10.0
-#: What Flower's programs say when they give up, and what it means here.
-SIGNS = {
-    "address already in use": "somebody listens on that port already",
-    "[code: 2004]": "the server knows no such key, or its node is at work elsewhere",
-    "401 Unauthorized": "the server has forgotten this node",
-    "CERTIFICATE_VERIFY_FAILED": "the server's certificate is not of our authority",
-}
 HERE = "127.0.0.1"
 
 
 class Program:
-    """One of Flower's programs, with what it says in a file."""
+    """One of Flower's programs, with its output in a file."""
 
     def __init__(self, name: str, arguments: Sequence[str], folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.name, self.log = name, folder / f"{name}.log"
-        command = [sys.executable, "-P", leash.__file__, name, *arguments]
-        environment = {**os.environ, **SETTINGS, "FLWR_HOME": str(folder.absolute() / "flower")}
+        # -P: the folder of the scripts, where modules have names such as climate, is not searched.
+        scripts = watchdog.__file__, internals.__file__
+        command = [sys.executable, "-P", *scripts, name, *arguments]
+        environment = {**os.environ, **internals.SETTINGS}
+        environment["FLWR_HOME"] = str(folder.absolute() / "flower")
         with self.log.open("ab") as log:
             self._begin = log.tell()
             self.process = subprocess.Popen(
@@ -56,17 +46,17 @@ class Program:
         return self.process.poll() is None
 
     def last_words(self) -> str:
-        """Why it ended, as far as it said."""
+        """Why it ended, as far as its output tells."""
         said = self.log.read_bytes()[self._begin :].decode(errors="replace")
-        for sign, meaning in SIGNS.items():
-            if sign in said:
+        for error, meaning in internals.ERRORS.items():
+            if error in said:
                 return meaning
         lines = [re.sub(r"\x1b\[\d+m", "", line).strip() for line in said.splitlines()]
         lines = [line for line in lines if line and not line.startswith("INFO")]
         return lines[-1] if lines else f"see {self.log}"
 
     def stop(self) -> None:
-        """Let go, and see it end."""
+        """Let go of its input, and wait for it to end."""
         assert self.process.stdin is not None
         with suppress(OSError):
             self.process.stdin.close()
@@ -91,7 +81,7 @@ def free_port() -> int:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port."""
+    """Host name and port."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise InputError(f"{address!r} is not an address: write it as HOST:PORT")

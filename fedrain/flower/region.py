@@ -1,4 +1,4 @@
-"""One region at home: its agent, its memory and its optimiser, resident from round to round."""
+"""The home of one region: its agent, its memory and its optimiser, kept from round to round."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +19,12 @@ from fedrain.experiment.host import MissedStepError, Outcome, host_episode
 from fedrain.experiment.trainer import History, Trainer
 from fedrain.experiment.training import Say, identity
 from fedrain.flower.climate import Answer, Episode
-from fedrain.flower.payload import Payload, adopt_all, take_payload
+from fedrain.flower.messages import Payload, adopt_all, take_payload
 
 
 @runtime_checkable
 class Climate(Protocol):
-    """A shared climate, here or elsewhere."""
+    """A shared climate, on this machine or another."""
 
     def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
         """The start of an episode."""
@@ -36,13 +36,13 @@ class Climate(Protocol):
 
 
 def keep_compiled(folder: Path) -> None:
-    """What was compiled once is there when the region comes back."""
+    """Keep compiled code, so that a region that comes back need not compile again."""
     if jax.config.values["jax_compilation_cache_dir"] is None:
         jax.config.update("jax_compilation_cache_dir", str(folder.absolute() / "compiled"))
 
 
-class RegionHost:
-    """The host of one region: as a :class:`Fleet` for the client app, but of one agent."""
+class RegionHome:
+    """The home of one region: what ``Fleet`` is to all of them, for one agent."""
 
     def __init__(
         self,
@@ -50,21 +50,26 @@ class RegionHost:
         region: int,
         folder: Path,
         climate: Climate | None = None,
-        run: str = "",
+        federation_id: str = "",
         say: Say = print,
     ) -> None:
         environment = configuration.make_environment()
         if region not in environment.regions:
-            raise InputError(f"there is no region {region}: they are 0 to {environment.agents - 1}")
+            raise InputError(
+                f"there is no region {region}: regions are 0 to {environment.agents - 1}"
+            )
         self.configuration, self.region, self.say = configuration, region, say
         if environment.shared_climate:
             if climate is None:
-                raise InputError("the agents of this environment share a climate: say where it is")
-            trainer = CoupledTrainer(configuration, environment, region, climate, run)
-            self.trainer: Trainer = trainer
+                raise InputError(
+                    "the agents of this environment share a climate: say where it is (--climate)"
+                )
+            self.trainer: Trainer = CoupledTrainer(
+                configuration, environment, region, climate, federation_id
+            )
         else:
             self.trainer = Trainer(configuration, replace(environment, only_region=region))
-        name = f"{identity(configuration)}-{run}-{region}"
+        name = f"{identity(configuration)}-{federation_id}-{region}"
         self._checkpoints = Checkpoints(folder / "checkpoint", name)
         if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
             self.trainer.restore(*found)
@@ -108,7 +113,7 @@ class RegionHost:
 class CoupledTrainer(Trainer):
     """One agent of a shared climate: what the others do comes with the climate."""
 
-    in_turn = True  # as at all other hosts, whatever their cores, or they would wait in vain
+    in_turn = True  # as on all other machines, whatever their cores, or they would deadlock
 
     def __init__(
         self,
@@ -116,15 +121,15 @@ class CoupledTrainer(Trainer):
         environment: Environment,
         region: int,
         climate: Climate,
-        run: str,
+        federation_id: str,
     ) -> None:
-        self.region, self.climate, self.run = region, climate, run
+        self.region, self.climate, self.federation_id = region, climate, federation_id
         self.number = 0  # of the federation's episode
         self.steps = np.zeros(len(configuration.seeds), int)  # taken; some may have been missed
         super().__init__(configuration, environment, (region,))
 
     def restore(self, episode: int, trainings: list[Training], history: History) -> None:
-        """Go on from a checkpoint, with the steps that it tells of."""
+        """Resume from a checkpoint, with the steps that it records."""
         self.steps = history.pop("steps")
         super().restore(episode, trainings, history)
 
@@ -139,7 +144,8 @@ class CoupledTrainer(Trainer):
 
     def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
         seed = self.configuration.seeds[index]
-        world = CoupledWorld(self.climate, self.region, Episode(self.number, seed, self.run))
+        episode = Episode(self.number, seed, self.federation_id)
+        world = CoupledWorld(self.climate, self.region, episode)
         world.spaces = spaces_of(self.environment)
         training, log, self.steps[index] = host_episode(
             world,
@@ -168,13 +174,15 @@ class CoupledWorld:
         return self.climate.begin(self.region, self.episode)[None]
 
     def step(self, actions: Float[np.ndarray, "agent action"]) -> Outcome:
-        """One step along with all others, unless the agent has broken: they go on without it."""
+        """One step along with all others; they continue without an agent that has diverged."""
         if not np.isfinite(actions).all():
-            raise MissedStepError(f"region {self.region} has a number that is not finite")
+            raise MissedStepError(
+                f"region {self.region} has diverged: its parameters are not finite"
+            )
         answer = self.climate.step(self.region, self.episode, self.time, actions[0])
         self.time += 1
         number = len(self.spaces.latitudes)
         if answer.of_all is not None and len(answer.of_all) != number:
-            raise InputError(f"the climate tells {len(answer.of_all)} rewards of {number} regions")
+            raise InputError(f"the climate gives {len(answer.of_all)} rewards of {number} regions")
         reward = np.array([answer.reward], np.float32)
         return Outcome(answer.observation[None], reward, answer.ended, answer.of_all)

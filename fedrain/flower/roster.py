@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable, Iterable
 
 from flwr.app import Message, MessageType, RecordDict
-from flwr.serverapp import Grid
+from flwr.serverapp import Grid as FlowerGrid
 
 from fedrain.errors import InputError
 from fedrain.experiment.training import Say
-from fedrain.flower.records import region_of
+from fedrain.flower.messages import claimed_region
 
 POLL_SECONDS = 0.5
 ANSWER_SECONDS = 60.0
@@ -28,11 +28,13 @@ class Roster:
         self._claims: dict[int, int | None] = {}  # node → region, as the nodes say
         self._refused: set[tuple[int, str]] = set()
 
-    def gather(self, grid: Grid, wait_seconds: float, wanted: int, least: int) -> dict[int, int]:
-        """The nodes that are there: waits for so many, and then is content with fewer."""
+    def gather(
+        self, network: FlowerGrid, wait_seconds: float, wanted: int, least: int
+    ) -> dict[int, int]:
+        """Wait for the wanted number of nodes, then accept the least; the nodes by region."""
         end = time.monotonic() + wait_seconds
         while True:
-            nodes = self.refresh(grid)
+            nodes = self.refresh(network)
             late = time.monotonic() > end
             if len(nodes) >= (least if late else wanted):
                 return nodes
@@ -41,36 +43,38 @@ class Roster:
                 raise InputError(f"no node for region {listed} within {wait_seconds:g} s")
             time.sleep(POLL_SECONDS)
 
-    def refresh(self, grid: Grid) -> dict[int, int]:
-        """The nodes that are there now, by region."""
-        online = set(grid.get_node_ids())
+    def refresh(self, network: FlowerGrid) -> dict[int, int]:
+        """The nodes that are connected now, by region."""
+        online = set(network.get_node_ids())
         if self.keys is not None:
             self._claims.update(self.keys())
         else:
-            self._ask(grid, sorted(online - self._claims.keys()))
+            self._ask(network, sorted(online - self._claims.keys()))
         for gone in [region for region, node in self.nodes.items() if node not in online]:
-            self.say(f"region {gone}: its node is not there")
+            self.say(f"region {gone}: its node is no longer connected")
             del self.nodes[gone]
         for node in sorted(online - set(self.nodes.values())):
             region = self._claims.get(node)
             if region is None or not 0 <= region < self.agents:
                 self._refuse(node, "has no region of this experiment")
             elif region in self.nodes:
-                self._refuse(node, f"claims region {region}, which node {self.nodes[region]} has")
+                self._refuse(
+                    node, f"claims region {region}, which node {self.nodes[region]} already has"
+                )
             else:
                 self.nodes[region] = node
         return dict(self.nodes)
 
-    def _ask(self, grid: Grid, new: Iterable[int]) -> None:
+    def _ask(self, network: FlowerGrid, new: Iterable[int]) -> None:
         questions = [
             Message(content=RecordDict(), message_type=MessageType.QUERY, dst_node_id=node)
             for node in new
         ]
         if not questions:
             return
-        for reply in grid.send_and_receive(questions, timeout=ANSWER_SECONDS):
+        for reply in network.send_and_receive(questions, timeout=ANSWER_SECONDS):
             if not reply.has_error():
-                self._claims[reply.metadata.src_node_id] = region_of(reply)
+                self._claims[reply.metadata.src_node_id] = claimed_region(reply)
 
     def _refuse(self, node: int, why: str) -> None:
         if (node, why) not in self._refused:

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Context
-from flwr.serverapp import Grid, ServerApp
+from flwr.serverapp import Grid as FlowerGrid
+from flwr.serverapp import ServerApp
 
 from fedrain.agents.step import spaces_of, start_training
 from fedrain.errors import InputError
@@ -20,8 +21,7 @@ from fedrain.experiment.run import Run
 from fedrain.experiment.trainer import History, write_results
 from fedrain.experiment.training import Say, identity, open_folder
 from fedrain.federation import actor_distance
-from fedrain.flower.payload import Payload, take_payload
-from fedrain.flower.records import round_config, to_arrays
+from fedrain.flower.messages import Payload, round_config, take_payload, to_arrays
 from fedrain.flower.roster import Roster
 from fedrain.flower.strategy import make_strategy
 from fedrain.io import (
@@ -41,11 +41,11 @@ class Round(NamedTuple):
 
     first: int
     episodes: int
-    adopt: bool  # go on from what the server sends
+    adopt: bool  # whether to continue from what the server sends
 
 
 def plan_rounds(configuration: Configuration) -> list[Round]:
-    """Rounds of K episodes; every one but the first begins from the average of the last."""
+    """Rounds of K episodes; every one but the first starts from the average of the last."""
     every = configuration.sync_every or UNFEDERATED_ROUND
     return [
         Round(
@@ -63,7 +63,7 @@ Kept = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 @runtime_checkable
 class Store(Protocol):
-    """Where a federation keeps what it needs in order to go on."""
+    """Where a federation keeps what it needs in order to resume."""
 
     def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
         """After a round."""
@@ -76,7 +76,7 @@ class Store(Protocol):
 
 
 class RoundFile:
-    """A file, written after every round: regions elsewhere keep what is theirs."""
+    """A file, written after every round: regions on other machines keep what is theirs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -95,7 +95,7 @@ class RoundFile:
 
 
 class Federation:
-    """One experiment over any grid of Flower's."""
+    """One experiment over any of Flower's networks."""
 
     def __init__(
         self,
@@ -108,11 +108,13 @@ class Federation:
         wait_seconds: float = 60.0,
     ) -> None:
         if (scheme := configuration.make_sharing().scheme) != "all":
-            raise InputError(f"Flower averages all agents: {scheme!r} is for fedrain train")
+            raise InputError(
+                f"Flower averages all agents: {scheme!r} works with fedrain train only"
+            )
         self.configuration, self.out, self.say = configuration, out, say
         self.round_seconds, self.wait_seconds = round_seconds, wait_seconds
         self.roster = Roster(configuration.agents, say)
-        self.run_name = secrets.token_hex(8)
+        self.federation_id = secrets.token_hex(8)
         self.rounds = plan_rounds(configuration)
         self.strategy = make_strategy(strategy, configuration)
         open_run(configuration, out, resume, strategy)
@@ -125,12 +127,12 @@ class Federation:
         self.failure: Exception | None = None
         self.store: Store = RoundFile(out / "federation" / "round.safetensors")
 
-    def run(self, grid: Grid) -> None:
+    def run(self, network: FlowerGrid) -> None:
         """Play all rounds that are left and write the results."""
         self._load()
-        # One that goes on does so without those that do not come back in time.
+        # A federation that is resumed does not need the nodes that do not come back in time.
         agents = self.configuration.agents
-        self.roster.gather(grid, self.wait_seconds, agents, 1 if self.finished else agents)
+        self.roster.gather(network, self.wait_seconds, agents, 1 if self.finished else agents)
         configuration, strategy = self.configuration, self.strategy
         done = self._episodes_done()
         self.progress = Progress(
@@ -144,7 +146,7 @@ class Federation:
         strategy.rounds_before = self.finished
         self._begin = time.perf_counter()
         left = len(self.rounds) - self.finished
-        strategy.start(grid, self.arrays, num_rounds=left, timeout=self.round_seconds)
+        strategy.start(network, self.arrays, num_rounds=left, timeout=self.round_seconds)
         local = [self.local[region]["actor"] for region in range(configuration.agents)]
         actors = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves, axis=1)), *local)
         write_results(configuration, actors, self.history, self.out)
@@ -156,7 +158,7 @@ class Federation:
     def _plan(self, _: int) -> ConfigRecord:
         first, episodes, adopt = self.rounds[self.finished]
         adopt = adopt and self.averaged
-        return round_config(self.configuration, self.run_name, first, episodes, adopt)
+        return round_config(self.configuration, self.federation_id, first, episodes, adopt)
 
     def _done(
         self,
@@ -196,7 +198,7 @@ class Federation:
         arrays |= {f"strategy/{n}": a for n, a in self.strategy.moments().items()}
         note = {
             "identity": identity(self.configuration),
-            "run": self.run_name,
+            "federation_id": self.federation_id,
             "finished": self.finished,
             "averaged": self.averaged,
         }
@@ -218,12 +220,12 @@ class Federation:
         self.history = under("history/")
         self.strategy.restore(under("strategy/"))
         self.averaged = note.get("averaged", True)
-        self.finished, self.run_name = note["finished"], note["run"]
-        self.say(f"going on after round {self.finished} of {len(self.rounds)}")
+        self.finished, self.federation_id = note["finished"], note["federation_id"]
+        self.say(f"resuming after round {self.finished} of {len(self.rounds)}")
 
 
 def open_run(configuration: Configuration, out: Path, resume: bool, strategy: str) -> None:
-    """Make the folder of a federation, or make sure that it is this one's."""
+    """Make the run folder of a federation, or make sure that it is this one's."""
     open_folder(configuration, out, resume)
     path = out / "federation.json"
     if path.exists():
@@ -236,13 +238,13 @@ def open_run(configuration: Configuration, out: Path, resume: bool, strategy: st
 
 
 def make_server_app(federation: Federation) -> ServerApp:
-    """The app that runs a federation on the grid that it is given."""
+    """The app that runs a federation on the network that it is given."""
     app = ServerApp()
 
     @app.main()
-    def main(grid: Grid, context: Context) -> None:  # noqa: ARG001
+    def main(network: FlowerGrid, context: Context) -> None:  # noqa: ARG001
         try:
-            federation.run(grid)
+            federation.run(network)
         except Exception as error:
             federation.failure = error
             raise

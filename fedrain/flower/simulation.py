@@ -1,7 +1,7 @@
 """The engine ``simulation``: Flower's own, on Ray.
 
-Any of Ray's workers may get the next message for a region, so an agent lives on disk: what its
-worker has learnt is written after every round, and read at the start of the next.
+Any of Ray's workers may get the next message for a region, so an agent lives on disk: it is written
+after every round and read at the start of the next.
 """
 
 import logging
@@ -19,9 +19,10 @@ from fedrain.experiment.cores import count_cores
 from fedrain.flower.client import make_client_app
 from fedrain.flower.climate import SharedClimate
 from fedrain.flower.coupling import RemoteClimate, serve_climate
-from fedrain.flower.payload import Payload
-from fedrain.flower.programs import HERE, SETTINGS
-from fedrain.flower.region import RegionHost, keep_compiled
+from fedrain.flower.internals import SETTINGS
+from fedrain.flower.messages import Payload
+from fedrain.flower.programs import HERE
+from fedrain.flower.region import RegionHome, keep_compiled
 from fedrain.flower.server import Federation, make_server_app
 
 PATIENCE = 600.0  # workers start one after the other
@@ -55,7 +56,7 @@ def run_simulation(federation: Federation) -> None:
             warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
             simulate(make_server_app(federation), app, agents, backend_config=backend)
     except RuntimeError:
-        if federation.failure is not None:  # Flower tells that it failed, not how
+        if federation.failure is not None:  # Flower says that it failed, not why
             raise federation.failure from None
         raise
     finally:
@@ -66,32 +67,32 @@ def run_simulation(federation: Federation) -> None:
 
 
 class FromDisk:
-    """The regions of an experiment, read when they are asked for."""
+    """The home of all regions, each read when it is asked for."""
 
     def __init__(
-        self, folder: Path, climate: str | None, configuration: Configuration, run: str
+        self, folder: Path, climate: str | None, configuration: Configuration, federation_id: str
     ) -> None:
         keep_compiled(folder)
-        self.configuration, self.run, self.folder = configuration, run, folder
+        self.configuration, self.federation_id, self.folder = configuration, federation_id, folder
         self.climate = None if climate is None else RemoteClimate(climate, None, lambda _: None)
-        self._hosts: dict[int, RegionHost] = {}
+        self._homes: dict[int, RegionHome] = {}
 
-    def _host(self, region: int) -> RegionHost:
-        if region not in self._hosts:
-            folder = self.folder / self.run / str(region)
-            self._hosts[region] = RegionHost(
-                self.configuration, region, folder, self.climate, self.run, lambda _: None
+    def _home(self, region: int) -> RegionHome:
+        if region not in self._homes:
+            folder = self.folder / self.federation_id / str(region)
+            self._homes[region] = RegionHome(
+                self.configuration, region, folder, self.climate, self.federation_id, lambda _: None
             )
-        return self._hosts[region]
+        return self._homes[region]
 
     def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
         """Play a round, once."""
-        self._host(region).train(region, payload, first, episodes)
+        self._home(region).train(region, payload, first, episodes)
 
     def payload(self, region: int) -> Payload:
         """What the region has to send."""
-        return self._host(region).payload(region)
+        return self._home(region).payload(region)
 
     def history(self, region: int) -> dict[str, np.ndarray]:
         """What the region has done."""
-        return self._host(region).history(region)
+        return self._home(region).history(region)

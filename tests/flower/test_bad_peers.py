@@ -7,28 +7,28 @@ import numpy as np
 import pytest
 
 from fedrain.experiment import load
-from fedrain.flower.leash import NodesOnly
-from tests.flower.hosts import Hosts, assert_same, local, small
-from tests.flower.odd import CHANGES, spoil
+from fedrain.flower.internals import NodesOnly
+from tests.flower.faulty_nodes import CHANGES, spoil
+from tests.flower.machines import Machines, assert_same, local, small
 
 
 @pytest.mark.slow
 def test_two_nodes_for_one_region(tmp_path):
     """Another key is refused by the federation, the same key by Flower; the first one stays."""
     configuration = small(tmp_path, episodes=12)
-    with Hosts(tmp_path, configuration, regions=3) as hosts:
-        server = hosts.server()
-        hosts.node(0)
-        dying = hosts.odd_node(1, "slow")
+    with Machines(tmp_path, configuration, regions=3) as machines:
+        server = machines.server()
+        machines.node(0)
+        dying = machines.faulty_node(1, "slow")
         dying.wait_for("at work")
-        pretender = hosts.node(1, keys=hosts.keys / "region-2", folder="pretender")
-        double = hosts.node(1, folder="double")
+        pretender = machines.node(1, keys=machines.keys / "region-2", folder="pretender")
+        double = machines.node(1, folder="double")
         server.wait_for("has no region of this experiment: refused")
         double.wait_for("not connected")
         server.finish()
         assert "region 1 of" not in pretender.said()
         assert "region 1 of" not in double.said()
-    assert_same(load(hosts.out), local(configuration, tmp_path))
+    assert_same(load(machines.out), local(configuration, tmp_path))
 
 
 @pytest.mark.slow
@@ -39,31 +39,31 @@ def test_two_nodes_for_one_region(tmp_path):
 def test_bad_updates_are_refused(tmp_path, kind, reason):
     """The federation is that of the honest nodes."""
     configuration = small(tmp_path, agents=3)
-    with Hosts(tmp_path, configuration) as hosts:
-        server = hosts.server()
-        hosts.node(0)
-        hosts.odd_node(1, kind)
-        hosts.node(2)
+    with Machines(tmp_path, configuration) as machines:
+        server = machines.server()
+        machines.node(0)
+        machines.faulty_node(1, kind)
+        machines.node(2)
         server.finish()
         refused = [s for s in server.said().splitlines() if s.startswith("region 1:")]
         assert len(refused) == 2
         assert all(reason in line for line in refused)
     expected = local(configuration, tmp_path, spoil(1, CHANGES[kind]))
-    assert_same(load(hosts.out), expected, regions=[0, 2])
+    assert_same(load(machines.out), expected, regions=[0, 2])
 
 
 @pytest.mark.slow
 def test_a_key_speaks_for_its_own_region_only(tmp_path):
     """A node with the key of region 1 that acts as region 0: its replies are refused."""
     configuration = small(tmp_path)
-    with Hosts(tmp_path, configuration) as hosts:
-        server = hosts.server()
-        hosts.node(0)
-        hosts.node(0, keys=hosts.keys / "region-1", folder="pretender")
+    with Machines(tmp_path, configuration) as machines:
+        server = machines.server()
+        machines.node(0)
+        machines.node(0, keys=machines.keys / "region-1", folder="pretender")
         server.finish()
         refused = [s for s in server.said().splitlines() if s.startswith("region 1:")]
-        assert refused == ["region 1: its reply is of another region, and refused"] * 3
-    returns = load(hosts.out).returns.returns
+        assert refused == ["region 1: reply refused: it claims another region"] * 3
+    returns = load(machines.out).returns.returns
     assert np.isfinite(returns.sel(agent=0)).all()
     assert np.isnan(returns.sel(agent=1)).all()
 
@@ -71,13 +71,13 @@ def test_a_key_speaks_for_its_own_region_only(tmp_path):
 @pytest.mark.slow
 def test_a_reply_sent_twice_counts_once(tmp_path):
     configuration = small(tmp_path)
-    with Hosts(tmp_path, configuration) as hosts:
-        server = hosts.server()
-        hosts.node(0)
-        odd = hosts.odd_node(1, "twice")
+    with Machines(tmp_path, configuration) as machines:
+        server = machines.server()
+        machines.node(0)
+        faulty = machines.faulty_node(1, "twice")
         server.finish()
-        assert odd.said()
-    assert_same(load(hosts.out), local(configuration, tmp_path))
+        assert faulty.said()
+    assert_same(load(machines.out), local(configuration, tmp_path))
 
 
 @pytest.mark.slow
@@ -86,28 +86,28 @@ def test_strangers_are_not_let_in(tmp_path):
     configuration = small(tmp_path, episodes=6)
     stranger = tmp_path / "stranger"
     stranger.mkdir()
-    with Hosts(stranger, configuration) as other, Hosts(tmp_path, configuration) as hosts:
-        server = hosts.server()
-        keys = hosts.keys / "region-stranger"
+    with Machines(stranger, configuration) as other, Machines(tmp_path, configuration) as machines:
+        server = machines.server()
+        keys = machines.keys / "region-stranger"
         keys.mkdir()
         for name, source in (
-            ("authority.pem", hosts.keys / "region-1"),
+            ("authority.pem", machines.keys / "region-1"),
             ("node.key", other.keys / "region-1"),
             ("host.key", other.keys / "region-1"),
             ("host.pem", other.keys / "region-1"),
         ):
             (keys / name).write_bytes((source / name).read_bytes())
-        unregistered = hosts.node(1, keys=keys, folder="unregistered")
+        unregistered = machines.node(1, keys=keys, folder="unregistered")
         unregistered.wait_for("not connected")
         command = ["-m", "fedrain", "federate", "node", "--insecure", "--region", "1"]
-        command += ["--server", hosts.server_address, "--folder", str(hosts.folder / "plain")]
-        plain = hosts._start("plain", command)
+        command += ["--server", machines.server_address, "--folder", str(machines.folder / "plain")]
+        plain = machines._start("plain", command)
         plain.wait_for("not connected")
         for region in range(2):
-            hosts.node(region)
+            machines.node(region)
         server.finish()
         assert "region 1 of" not in unregistered.said() + plain.said()
-    assert_same(load(hosts.out), local(configuration, tmp_path))
+    assert_same(load(machines.out), local(configuration, tmp_path))
 
 
 def test_the_superlink_hears_others_as_nodes_only():

@@ -14,14 +14,14 @@ def environment():
     return make("ebm-v3", agents=1, **SMALL)
 
 
-def play(climate, run):
-    episode = Episode(0, 0, run)
+def play(climate, federation_id):
+    episode = Episode(0, 0, federation_id)
     climate.begin(0, episode)
     climate.step(0, episode, 0, climate.environment.action_bounds[1])
 
 
 def test_with_another_number_of_agents(tmp_path, environment):
-    play(SharedClimate(environment, 1.0, print, folder=tmp_path), "run")
+    play(SharedClimate(environment, 1.0, print, folder=tmp_path), "one")
     with pytest.raises(InputError, match="journal of another climate"):
         SharedClimate(make("ebm-v3", agents=6, **SMALL), 1.0, print, folder=tmp_path)
 

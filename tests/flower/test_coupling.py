@@ -15,7 +15,7 @@ from fedrain.flower.credentials import Credentials, make_credentials
 from fedrain.flower.programs import free_port
 from tests.experiment.small import SMALL
 
-FIRST = Episode(0, 7, "a run")
+FIRST = Episode(0, 7, "a federation")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def agent_of(keys, region, address, say=print):
     return RemoteClimate(address, Credentials(keys / f"region-{region}"), say, outage_seconds=20.0)
 
 
-def test_agents_elsewhere_get_what_agents_here_get(tmp_path, keys, environment):
+def test_remote_agents_get_what_agents_here_get(tmp_path, keys, environment):
     """Also when the climate is lost in the middle of an episode, and comes back."""
     address = f"127.0.0.1:{free_port()}"
     server = Credentials(keys / "climate")

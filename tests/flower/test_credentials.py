@@ -1,4 +1,4 @@
-"""Certificates and keys, as the hosts of a federation get them."""
+"""Certificates and keys, as the participants of a federation get them."""
 
 import shutil
 
@@ -12,7 +12,7 @@ from fedrain.flower.credentials import Credentials, make_credentials
 
 
 def test_credentials(tmp_path):
-    """A folder for each host, no secret readable by others; what is there stays."""
+    """A folder for each participant, no secret readable by others; what exists stays."""
     make_credentials(tmp_path, 2, ["climate.example.org", "192.0.2.1"])
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     secrets = [path for path in before if path.suffix == ".key"]

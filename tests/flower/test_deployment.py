@@ -14,7 +14,7 @@ from fedrain.cli import main
 from fedrain.experiment import load
 from fedrain.flower.credentials import make_credentials
 from fedrain.io import read_arrays
-from tests.flower.hosts import ROOT, Host, Hosts, assert_same, local, processes, small
+from tests.flower.machines import ROOT, Machine, Machines, assert_same, local, processes, small
 
 
 def test_two_nodes_and_a_climate(tmp_path):
@@ -89,20 +89,20 @@ def test_a_server_looks_before_it_makes_a_folder(tmp_path, monkeypatch, capsys, 
 
 @pytest.mark.slow
 def test_a_rehearsal_that_is_interrupted(tmp_path):
-    """Its nodes go on with their memory, and it ends as one that was not."""
+    """Its nodes keep their memory, and it ends as one that was not."""
     configuration = small(tmp_path, env="ebm-v3", episodes=12)
     experiment, out = tmp_path / "experiment.json", tmp_path / "run"
     experiment.write_text(json.dumps(configuration.as_dict()), encoding="utf-8")
     command = ["-m", "fedrain", "federate", "--engine", "deployment", "--out", str(out)]
     command += ["--experiment", str(experiment)]
-    first = Host(tmp_path, "first", command)
+    first = Machine(tmp_path, "first", command)
     first.wait_for("episode 6/12")
     first.process.send_signal(signal.SIGINT)
     assert first.process.wait(60) == 1
     assert len(list((out / "federation" / "nodes").glob("*/run-*/checkpoint"))) == 2
-    again = Host(tmp_path, "again", [*command, "--resume"])
+    again = Machine(tmp_path, "again", [*command, "--resume"])
     again.finish()
-    assert "going on after round" in again.said()
+    assert "resuming after round" in again.said()
     assert "its memory is empty" not in again.said()
     assert not (out / "federation" / "nodes").exists()
     assert_same(load(out), local(configuration, tmp_path))
@@ -112,10 +112,10 @@ def test_a_rehearsal_that_is_interrupted(tmp_path):
 @pytest.mark.parametrize("env", ["ebm-v2", "ebm-v3"])
 def test_six_nodes(tmp_path, env):
     configuration = small(tmp_path, env=env, agents=6, sync_every=5, episodes=10)
-    with Hosts(tmp_path, configuration) as hosts:
-        server = hosts.start()
+    with Machines(tmp_path, configuration) as machines:
+        server = machines.start()
         server.finish()
-    assert_same(load(hosts.out), local(configuration, tmp_path))
+    assert_same(load(machines.out), local(configuration, tmp_path))
 
 
 @pytest.mark.slow
@@ -123,21 +123,21 @@ def test_six_nodes(tmp_path, env):
 def test_a_node_that_dies_in_mid_round(tmp_path, env):
     """The others finish the round; it comes back with its memory and takes part in the next."""
     configuration = small(tmp_path, env=env, agents=2, episodes=60)
-    with Hosts(tmp_path, configuration) as hosts:
-        if hosts.shared:
-            hosts.climate("--patience", "2")
-        server = hosts.server()
-        hosts.node(0)
-        dying = hosts.odd_node(1, "slow")
+    with Machines(tmp_path, configuration) as machines:
+        if machines.shared:
+            machines.climate("--patience", "2")
+        server = machines.server()
+        machines.node(0)
+        dying = machines.faulty_node(1, "slow")
         dying.wait_for("at work")
         dying.kill()
         killed = time.monotonic()
-        hosts.node(1)
+        machines.node(1)
         server.wait_for("region 1 failed")
         assert time.monotonic() - killed < 90
         server.finish()
         kept, _ = read_arrays(next((tmp_path / "node-1").glob("run-*/checkpoint/state-*")))
-    run = load(hosts.out)
+    run = load(machines.out)
     missed = np.isnan(run.returns.returns.sel(seed=0))
     assert not missed.sel(agent=0).any()
     missed = missed.sel(agent=1).values.reshape(-1, 3)
@@ -156,41 +156,41 @@ def test_a_node_that_dies_in_mid_round(tmp_path, env):
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["server", "superlink"])
 def test_a_server_that_dies(tmp_path, victim):
-    """It goes on from its last round, and ends as one that did not die."""
+    """It resumes after its last round, and ends as one that did not die."""
     configuration = small(tmp_path, episodes=15)
-    with Hosts(tmp_path, configuration) as hosts:
-        server = hosts.start()
+    with Machines(tmp_path, configuration) as machines:
+        server = machines.start()
         server.wait_for("episode 6/15")
         if victim == "server":
             server.kill()
         else:
-            os.kill(program_of(hosts.out, "superlink"), signal.SIGKILL)
+            os.kill(program_of(machines.out, "superlink"), signal.SIGKILL)
             assert server.process.wait(60) == 1
             assert server.said().splitlines()[-1].startswith("fedrain: the SuperLink is lost")
-        server = hosts.server("--resume")
+        server = machines.server("--resume")
         server.finish()
         first = server.said().rindex("waiting for the nodes")
         assert "episode 3/15" not in server.said()[first:]
-    assert_same(load(hosts.out), local(configuration, tmp_path))
+    assert_same(load(machines.out), local(configuration, tmp_path))
 
 
 @pytest.mark.slow
 def test_a_climate_that_dies(tmp_path):
-    """It goes on from its last step, and the agents with it."""
+    """It resumes from its last step, and the agents with it."""
     configuration = small(tmp_path, env="ebm-v3", sync_every=100, episodes=300)
-    with Hosts(tmp_path, configuration) as hosts:
-        climate = hosts.climate()
-        server = hosts.server()
-        nodes = [hosts.node(region) for region in range(2)]
+    with Machines(tmp_path, configuration) as machines:
+        climate = machines.climate()
+        server = machines.server()
+        nodes = [machines.node(region) for region in range(2)]
         server.wait_for("episode 100/300")
         time.sleep(3.0)
         climate.kill()
         for node in nodes:
             node.wait_for("cannot be reached")
-        hosts.climate()
+        machines.climate()
         server.finish()
     assert not (tmp_path / "climate" / "late.csv").exists()
-    run = load(hosts.out)
+    run = load(machines.out)
     assert np.isfinite(run.returns.returns).all()
     expected = local(configuration, tmp_path)
     np.testing.assert_allclose(run.returns.returns[:100], expected.returns.returns[:100], rtol=0.05)
@@ -200,18 +200,18 @@ def test_a_climate_that_dies(tmp_path):
 def test_a_node_that_cannot_be_reached_for_a_while(tmp_path):
     """Cut off for 30 s: the others wait, nothing is lost."""
     configuration = small(tmp_path, episodes=15)
-    with Hosts(tmp_path, configuration) as hosts:
-        server = hosts.start()
+    with Machines(tmp_path, configuration) as machines:
+        server = machines.start()
         server.wait_for("episode 3/15")
-        program = program_of(hosts.folder / "node-1", "supernode")
+        program = program_of(machines.folder / "node-1", "supernode")
         os.kill(program, signal.SIGSTOP)
         time.sleep(30.0)
         os.kill(program, signal.SIGCONT)
         server.finish()
-    assert_same(load(hosts.out), local(configuration, tmp_path))
+    assert_same(load(machines.out), local(configuration, tmp_path))
 
 
 def program_of(folder, name):
     """Flower's program that works in a folder."""
-    (found,) = processes("leash.py", f" {name} ", str(folder))
+    (found,) = processes("watchdog.py", f" {name} ", str(folder))
     return found

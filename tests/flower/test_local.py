@@ -13,12 +13,12 @@ from fedrain.cli import main
 from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train
 from fedrain.federation import Sharing
-from fedrain.flower import fleet
+from fedrain.flower import local
 from fedrain.flower.local import run_local
 from fedrain.flower.server import Federation, Round, plan_rounds
 from fedrain.flower.strategy import STRATEGIES
 from tests.experiment.small import SMALL, small_preset
-from tests.flower.odd import CHANGES, scaled, spoil
+from tests.flower.faulty_nodes import CHANGES, scaled, spoil
 
 TIMES = ["seconds", "core_seconds", "actor_distance"]
 
@@ -83,12 +83,12 @@ class StopError(Exception):
 @pytest.mark.parametrize(
     "moment", [pytest.param("before the reply", marks=pytest.mark.slow), "after the reply"]
 )
-def test_goes_on_after_the_server_died(tmp_path, preset, moment, monkeypatch):
+def test_resumes_after_the_server_died(tmp_path, preset, moment, monkeypatch):
     """Killed while the third round is played, or when its replies are there but not kept."""
-    monkeypatch.setattr(fleet, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
     configuration = small(preset)
     whole = federate(configuration, tmp_path / "whole")
-    out = tmp_path / "broken"
+    out = tmp_path / "stopped"
     federation = Federation(configuration, out, False, print)
     if moment == "after the reply":
         keep = federation._done
@@ -120,7 +120,7 @@ def test_goes_on_after_the_server_died(tmp_path, preset, moment, monkeypatch):
         load(out)
     said = []
     run_local(Federation(configuration, out, True, said.append))
-    assert said == ["going on after round 2 of 4"]
+    assert said == ["resuming after round 2 of 4"]
     same_weights(load(out), whole)
     xr.testing.assert_identical(load(out).returns.drop_vars(TIMES), whole.returns.drop_vars(TIMES))
     assert not (out / "checkpoint").exists()
@@ -155,7 +155,7 @@ def test_bad_updates_are_named_and_left_out(tmp_path, preset, change, reason):
 
 
 def test_the_mean_without_a_region_is_that_of_the_others(tmp_path, preset):
-    """What the honest regions go on from is their own mean."""
+    """The honest regions continue from their own mean."""
     configuration = small(preset, episodes=6)
     federation = Federation(configuration, tmp_path / "run", False, print)
     run_local(federation, spoil(1, scaled(np.inf)))

@@ -4,15 +4,15 @@ import jax
 import numpy as np
 import pytest
 from flwr.app import Context, Message, RecordDict
-from flwr.supercore.task_identity import TaskIdentity
 
 from fedrain.errors import InputError
 from fedrain.flower import node
 from fedrain.flower.climate import SharedClimate
 from fedrain.flower.credentials import Credentials
-from fedrain.flower.records import ARRAYS, CONFIG, read_metrics, round_config, to_arrays
+from fedrain.flower.internals import identify
+from fedrain.flower.messages import ARRAYS, CONFIG, read_metrics, round_config, to_arrays
 from fedrain.flower.server import first_payload
-from tests.flower.hosts import small
+from tests.flower.machines import small
 
 
 @pytest.fixture
@@ -41,17 +41,17 @@ def climate(configuration, monkeypatch):
     return climate
 
 
-def ask(resident, configuration, first, run="run"):
+def ask(resident, configuration, first, federation_id="one"):
     """A round of two episodes."""
-    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, 1
-    config = round_config(configuration, run, first, 2, adopt=False)
+    identify(1, 1, 1)
+    config = round_config(configuration, federation_id, first, 2, adopt=False)
     content = RecordDict({ARRAYS: to_arrays(first_payload(configuration)), CONFIG: config})
     message = Message(content=content, message_type="train", dst_node_id=2)
     context = Context(1, 2, {"region": 0}, RecordDict(), {})
     return read_metrics(resident.answer(message, context).content)["returns"]
 
 
-def test_a_node_goes_on_after_an_error_in_mid_episode(tmp_path, configuration, climate):
+def test_a_node_recovers_from_an_error_in_mid_episode(tmp_path, configuration, climate):
     """From what it had learnt up to the round before."""
     resident = node.Resident(0, tmp_path / "home", "192.0.2.1:9001", None, print)
     assert np.isfinite(ask(resident, configuration, 0)).all()
@@ -59,17 +59,17 @@ def test_a_node_goes_on_after_an_error_in_mid_episode(tmp_path, configuration, c
     with pytest.raises(InputError, match="no climate at"):
         ask(resident, configuration, 2)
     assert np.isfinite(ask(resident, configuration, 4)).all()
-    _, host = resident._held
-    assert host.rounds_played == [0, 4]
-    assert host.trainer.steps.tolist() == [40]
+    _, home = resident._held
+    assert home.rounds_played == [0, 4]
+    assert home.trainer.steps.tolist() == [40]
 
 
-def test_a_node_keeps_the_last_runs(tmp_path, configuration, climate):
-    """One that is gone on with after another was tried has its memory; the oldest is removed."""
+def test_a_node_keeps_the_last_federations(tmp_path, configuration, climate):
+    """One that is resumed after another was tried has its memory; the oldest is removed."""
     said = []
     resident = node.Resident(0, tmp_path / "home", "192.0.2.1:9001", None, said.append)
-    for run in ("first", "a", "b", "a"):
-        ask(resident, configuration, 0, run)
+    for federation_id in ("first", "a", "b", "a"):
+        ask(resident, configuration, 0, federation_id)
     ask(resident, configuration, 2, "a")
     assert resident._held[1].rounds_played == [0, 2]
     assert not [line for line in said if "memory" in line]
@@ -79,8 +79,8 @@ def test_a_node_keeps_the_last_runs(tmp_path, configuration, climate):
     assert kept == {"a", "b", "c"}
 
 
-def test_an_agent_that_breaks_does_not_end_the_round(tmp_path, configuration, climate):
-    """Its parameters are not handed in, and the other seed goes on."""
+def test_an_agent_that_diverges_does_not_end_the_round(tmp_path, configuration, climate):
+    """Its parameters are not handed in, and the other seed continues."""
     both = small(tmp_path, env="ebm-v3", agents=1, episodes=8, seeds=2)
     climate.patience = 0.1
     said = []
@@ -88,11 +88,11 @@ def test_an_agent_that_breaks_does_not_end_the_round(tmp_path, configuration, cl
     ask(resident, both, 0)
     trainer = resident._held[1].trainer
     agents = trainer.trainings[1].agents
-    broken = {
+    diverged = {
         name: jax.tree.map(lambda leaf: leaf * np.nan, getattr(agents, name))
         for name in ("actor", "critic")
     }
-    trainer.trainings[1] = trainer.trainings[1]._replace(agents=agents._replace(**broken))
+    trainer.trainings[1] = trainer.trainings[1]._replace(agents=agents._replace(**diverged))
     returns = ask(resident, both, 2)
     assert np.isfinite(returns[:, 0]).all()
     assert np.isnan(returns[:, 1]).all()

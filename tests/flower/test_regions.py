@@ -1,4 +1,4 @@
-"""Regions at home, each with a host of its own, and the climate that they share."""
+"""Regions that each have a home of their own, and the climate that they share."""
 
 import threading
 import time
@@ -13,8 +13,8 @@ from fedrain.experiment import configure, load, train
 from fedrain.experiment.host import MissedStepError
 from fedrain.flower.client import make_client_app
 from fedrain.flower.climate import Answer, Episode, SharedClimate
-from fedrain.flower.local import LocalGrid, serve
-from fedrain.flower.region import CoupledWorld, RegionHost
+from fedrain.flower.local import LocalNetwork, serve
+from fedrain.flower.region import CoupledWorld, RegionHome
 from fedrain.flower.server import Federation
 from tests.experiment.small import OPTIONS, SMALL, small_preset
 
@@ -22,28 +22,28 @@ FIRST = Episode(0, 0)
 
 
 class Homes:
-    """The hosts of all regions, as if each were on a machine of its own."""
+    """The homes of all regions, as if each were on a machine of its own."""
 
     def __init__(self, configuration, folder, climate=None):
-        self.hosts = {
-            region: RegionHost(configuration, region, folder / str(region), climate)
+        self.homes = {
+            region: RegionHome(configuration, region, folder / str(region), climate)
             for region in range(configuration.agents)
         }
 
     def train(self, region, payload, first, episodes):
-        self.hosts[region].train(region, payload, first, episodes)
+        self.homes[region].train(region, payload, first, episodes)
 
     def payload(self, region):
-        return self.hosts[region].payload(region)
+        return self.homes[region].payload(region)
 
     def history(self, region):
-        return self.hosts[region].history(region)
+        return self.homes[region].history(region)
 
 
 def federate(configuration, folder, climate=None):
     homes = Homes(configuration, folder / "homes", climate)
     federation = Federation(configuration, folder / "run", False, print)
-    serve(federation, LocalGrid(make_client_app(lambda *_: homes), configuration.agents))
+    serve(federation, LocalNetwork(make_client_app(lambda *_: homes), configuration.agents))
     return load(folder / "run"), homes
 
 
@@ -65,14 +65,14 @@ def test_gives_what_train_gives(tmp_path, env, options):
     np.testing.assert_allclose(found.results.areawrmse, expected.results.areawrmse, rtol=0.02)
 
 
-def test_a_region_goes_on_from_its_own_disk(tmp_path):
-    """A host that was lost between rounds is made again with its memory and its optimiser."""
+def test_a_region_resumes_from_its_own_disk(tmp_path):
+    """A home that was lost between rounds is made again with its memory and its optimiser."""
     configuration = configure(
         env="ebm-v2", agents=2, episodes=6, preset=small_preset(tmp_path), **SMALL
     )
-    first = RegionHost(configuration, 1, tmp_path / "home")
+    first = RegionHome(configuration, 1, tmp_path / "home")
     first.train(1, None, 0, 3)
-    again = RegionHost(configuration, 1, tmp_path / "home")
+    again = RegionHome(configuration, 1, tmp_path / "home")
     np.testing.assert_array_equal(again.history(1)["returns"], first.history(1)["returns"])
     before = again.payload(1)
     again.train(1, None, 0, 3)  # the server lost the reply and asks again
@@ -83,7 +83,7 @@ def test_a_region_goes_on_from_its_own_disk(tmp_path):
     with pytest.raises(InputError, match="does not live here"):
         again.train(0, None, 0, 3)
     with pytest.raises(InputError, match="no region 2"):
-        RegionHost(configuration, 2, tmp_path / "home")
+        RegionHome(configuration, 2, tmp_path / "home")
 
 
 def test_a_shared_climate_has_to_be_named(tmp_path):
@@ -91,7 +91,7 @@ def test_a_shared_climate_has_to_be_named(tmp_path):
         env="ebm-v3", agents=2, episodes=2, preset=small_preset(tmp_path), **SMALL
     )
     with pytest.raises(InputError, match="share a climate"):
-        RegionHost(configuration, 0, tmp_path)
+        RegionHome(configuration, 0, tmp_path)
     with pytest.raises(InputError, match="do not share"):
         SharedClimate(make("ebm-v2", agents=2), 1.0, print)
 
@@ -204,8 +204,8 @@ def test_an_agent_that_misses_an_episode_learns_on_in_the_next(tmp_path):
     run, homes = federate(configuration, tmp_path, climate)
     lost = np.isnan(run.returns.returns.sel(seed=0))
     assert lost.values.tolist() == [[False, False]] * 2 + [[False, True]] + [[False, False]] * 3
-    assert homes.hosts[1].trainer.steps.tolist() == [54]
-    assert homes.hosts[0].trainer.steps.tolist() == [60]
+    assert homes.homes[1].trainer.steps.tolist() == [54]
+    assert homes.homes[0].trainer.steps.tolist() == [60]
     assert {(e.number, region) for e, _, region in climate.late} == {(2, 1)}
 
 

@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 import xarray as xr
 from flwr.app import Message, RecordDict
-from flwr.supercore.task_identity import TaskIdentity
 
 from fedrain.agents.networks import Layer
 from fedrain.experiment import load
 from fedrain.federation import Sharing
 from fedrain.flower.client import make_client_app
-from fedrain.flower.fleet import Fleet
-from fedrain.flower.local import LocalGrid, run_local, serve
-from fedrain.flower.records import ARRAYS, LOGGED, METRICS, reply_metrics, to_arrays
-from fedrain.flower.replies import Reply, mend, read_reply
+from fedrain.flower.internals import identify
+from fedrain.flower.local import Fleet, LocalNetwork, run_local, serve
+from fedrain.flower.messages import ARRAYS, LOGGED, METRICS, reply_metrics, to_arrays
 from fedrain.flower.server import Federation, first_payload
-from tests.flower.hosts import small
-from tests.flower.odd import CHANGES, spoil
+from fedrain.flower.strategy import Reply, read_reply, repair
+from tests.flower.faulty_nodes import CHANGES, spoil
+from tests.flower.machines import small
 
 TIMES = ["seconds", "core_seconds", "actor_distance"]
 
@@ -30,7 +29,7 @@ def like(tmp_path_factory):
 
 def reply_of(like):
     """An honest one of two episodes and two seeds."""
-    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, 1
+    identify(1, 1, 1)
     times = {name: np.ones(2) for name in ("seconds", "core_seconds")}
     history = {name: np.ones((2, 2)) for name in LOGGED} | times
     content = RecordDict({ARRAYS: to_arrays(like), METRICS: reply_metrics(1, history, 2)})
@@ -62,37 +61,37 @@ def test_what_cannot_be_read_is_refused(like, kind, reason):
     assert len(said.splitlines()) == 1
 
 
-def test_a_seed_that_has_broken_does_not_spoil_the_others(like):
+def test_a_diverged_seed_does_not_spoil_the_others(like):
     reply = read(like, "one seed")
     assert isinstance(reply, Reply)
-    assert reply.whole.tolist() == [True, False]
+    assert reply.finite.tolist() == [True, False]
 
 
 def network(bias):
     return {"actor": (Layer(np.zeros((4, 2, 5), np.float32), bias),)}
 
 
-def test_what_has_broken_counts_for_nothing(like):
-    """The weighted mean of all is that of those that are whole; as sent, if nobody is."""
+def test_a_diverged_seed_has_no_influence(like):
+    """The weighted mean of all is that of those that are finite; as sent, if nobody is."""
     rng = np.random.default_rng(0)
-    whole = np.array([[1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0]], bool)
+    finite = np.array([[1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0]], bool)
     weights = [1.0, 2.0, 0.0]
     sent = network(rng.normal(size=(4, 5)).astype(np.float32))
     values = rng.normal(size=(3, 4, 5)).astype(np.float32)
-    values[~whole] = np.nan
+    values[~finite] = np.nan
     replies = [
         Reply(reply_of(like), network(v), {}, weight, w)
-        for v, w, weight in zip(values, whole, weights, strict=True)
+        for v, w, weight in zip(values, finite, weights, strict=True)
     ]
-    mended = np.stack([reply.payload["actor"][0].bias for reply in mend(replies, sent)])
-    np.testing.assert_array_equal(mended[whole], values[whole])
-    found = np.average(mended, axis=0, weights=weights)
+    repaired = np.stack([reply.payload["actor"][0].bias for reply in repair(replies, sent)])
+    np.testing.assert_array_equal(repaired[finite], values[finite])
+    found = np.average(repaired, axis=0, weights=weights)
     for seed in range(3):
-        there = whole[:, seed]
+        there = finite[:, seed]
         expected = np.average(values[there, seed], axis=0, weights=np.array(weights)[there])
         np.testing.assert_allclose(found[seed], expected, rtol=1e-6)
     before = sent["actor"][0].bias[3]
-    np.testing.assert_array_equal(mended[:, 3], np.broadcast_to(before, (3, 5)))
+    np.testing.assert_array_equal(repaired[:, 3], np.broadcast_to(before, (3, 5)))
 
 
 def federate(configuration, out, wrap=None, say=print, strategy="FedAvg"):
@@ -100,21 +99,21 @@ def federate(configuration, out, wrap=None, say=print, strategy="FedAvg"):
     return load(out)
 
 
-def test_one_broken_seed_does_not_shut_a_region_out(tmp_path):
-    """The other seed has the bits of a federation where nothing broke."""
+def test_one_diverged_seed_does_not_shut_a_region_out(tmp_path):
+    """The other seed has the bits of a federation where nothing diverged."""
     configuration = small(tmp_path, agents=3, episodes=6, seeds=2)
     said = []
     whole = federate(configuration, tmp_path / "whole")
     run = federate(configuration, tmp_path / "run", spoil(1, CHANGES["one seed"]), said.append)
     (line,) = said
-    assert line.startswith("region 1: seed 1 has a number that is not finite")
+    assert line.startswith("region 1: seed 1 has diverged (not all of its numbers are finite)")
     found, expected = (r.returns.drop_vars(TIMES) for r in (run, whole))
     xr.testing.assert_identical(found.sel(seed=0), expected.sel(seed=0))
     assert np.isfinite(found.returns).all()
     assert run.summary()["broken_seeds"] == [1]
 
 
-def test_a_seed_that_breaks_stops_as_in_train(tmp_path):
+def test_a_seed_that_diverges_stops_as_in_train(tmp_path):
     configuration = small(tmp_path, agents=2, episodes=6, seeds=2)
     whole = federate(configuration, tmp_path / "whole")
     said = []
@@ -123,7 +122,7 @@ def test_a_seed_that_breaks_stops_as_in_train(tmp_path):
     training = fleet.trainer.trainings[1]
     critic = jax.tree.map(lambda leaf: leaf.at[1].set(jnp.nan), training.agents.critic)
     fleet.trainer.trainings[1] = training._replace(agents=training.agents._replace(critic=critic))
-    serve(federation, LocalGrid(make_client_app(lambda *_: fleet), 2))
+    serve(federation, LocalNetwork(make_client_app(lambda *_: fleet), 2))
     run = load(tmp_path / "run")
     assert [line.split(" has ")[0] for line in said] == [
         "seed 1 stops: agent 1",

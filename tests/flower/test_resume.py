@@ -1,4 +1,4 @@
-"""Federations that are gone on with, and those that must not be."""
+"""Federations that are resumed, and those that must not be."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,12 @@ import xarray as xr
 from fedrain.cli import main
 from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train, training
-from fedrain.flower import fleet
+from fedrain.flower import local
 from fedrain.flower.local import run_local
 from fedrain.flower.server import Federation
 from fedrain.io import alone_in
 from tests.experiment.small import SMALL, small_preset
-from tests.flower.hosts import small
+from tests.flower.machines import small
 
 
 class StopError(Exception):
@@ -67,10 +67,10 @@ def test_two_federations_in_one_folder(tmp_path, capsys):
     assert "another process is at work there" in capsys.readouterr().err
 
 
-def test_a_run_of_train_is_not_gone_on_with(tmp_path, monkeypatch):
+def test_a_run_of_train_is_not_resumed(tmp_path, monkeypatch):
     """Nor is a federation by train: what is kept differs."""
     monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(fleet, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
     configuration = small(tmp_path, episodes=6)
 
     def die(*_):
@@ -87,18 +87,18 @@ def test_a_run_of_train_is_not_gone_on_with(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("strategy", ["FedAdam", "FedAvgM"])
-def test_a_strategy_goes_on_with_what_it_remembers(tmp_path, strategy, monkeypatch):
+def test_a_strategy_resumes_with_its_state(tmp_path, strategy, monkeypatch):
     """It ends as one that was not interrupted."""
-    monkeypatch.setattr(fleet, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
     preset = small_preset(tmp_path)
     chosen = {"env": "ebm-v2", "agents": 2, "sync_every": 2, "episodes": 8}
     configuration = configure(preset=preset, **chosen, **SMALL)
     run_local(quiet(configuration, tmp_path / "whole", strategy=strategy))
-    stop_after(quiet(configuration, tmp_path / "broken", strategy=strategy), 2)
+    stop_after(quiet(configuration, tmp_path / "stopped", strategy=strategy), 2)
     with pytest.raises(InputError, match=f"was begun with --strategy {strategy}, not FedAvg"):
-        quiet(configuration, tmp_path / "broken", resume=True)
-    run_local(quiet(configuration, tmp_path / "broken", resume=True, strategy=strategy))
-    found, expected = (load(tmp_path / name).returns for name in ("broken", "whole"))
+        quiet(configuration, tmp_path / "stopped", resume=True)
+    run_local(quiet(configuration, tmp_path / "stopped", resume=True, strategy=strategy))
+    found, expected = (load(tmp_path / name).returns for name in ("stopped", "whole"))
     xr.testing.assert_identical(found.returns, expected.returns)
 
 
@@ -117,7 +117,7 @@ def test_bulyan_takes_no_mean_of_two(tmp_path):
         quiet(small(tmp_path), tmp_path / "run", strategy="Bulyan")
 
 
-def test_without_an_average_all_go_on_from_where_they_are(tmp_path):
+def test_without_an_average_all_continue_from_where_they_are(tmp_path):
     """And not from an older one: here from no average at all."""
     configuration = small(tmp_path)
     never = small(tmp_path, sync_every=0)

@@ -1,4 +1,4 @@
-"""Nodes that are slow, broken or hostile: ``python -m tests.flower.odd KIND …``."""
+"""Nodes that are slow, faulty or hostile: ``python -m tests.flower.faulty_nodes KIND …``."""
 
 import argparse
 import io
@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from flwr.app import Array, ArrayRecord, Message, RecordDict
 
-from fedrain.flower import executor
+from fedrain.flower import internals
 from fedrain.flower.credentials import Credentials
+from fedrain.flower.messages import ARRAYS, METRICS
 from fedrain.flower.node import Resident, run_node
-from fedrain.flower.records import ARRAYS, METRICS
 
 
 def scaled(factor):
@@ -68,15 +68,15 @@ def heavy(reply, message):
 
 
 def one_seed(reply, message):
-    """The last seed has broken."""
+    """The last seed has diverged."""
 
-    def broken(array):
+    def diverged(array):
         values = array.numpy().copy()
         values[-1] = np.nan
         return Array(values)
 
     arrays = reply.content.array_records[ARRAYS]
-    return replaced({n: broken(a) for n, a in arrays.items()}, reply, message)
+    return replaced({n: diverged(a) for n, a in arrays.items()}, reply, message)
 
 
 def replaced(arrays, reply, message):
@@ -156,14 +156,14 @@ def main():
         wrap = spoil(region, CHANGES[options.kind])
     elif options.kind == "twice":
         wrap = None
-        plain = executor.push_message
+        plain = internals.push_message
 
         def twice(client, reply, context):
             plain(client, reply, context)
             plain(client, reply, context)
             print("sent twice", file=sys.stderr, flush=True)
 
-        executor.push_message = twice
+        internals.push_message = twice
     folder = Path(options.folder)
     credentials = Credentials(Path(options.credentials))
     resident = Resident(region, folder, options.climate, credentials, print)

@@ -1,4 +1,4 @@
-"""The hosts of a federation as processes of this machine, to be killed, stopped and started."""
+"""The machines of a federation as processes of this one, to be killed, stopped and started."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def processes(*words):
     return found
 
 
-class Host:
+class Machine:
     """One command, with what it says in a file."""
 
     def __init__(self, folder, name, command):
@@ -68,7 +68,7 @@ class Host:
         assert code == 0, self.said()
 
 
-class Hosts:
+class Machines:
     """A server, nodes and a climate, each started as a user would start it."""
 
     def __init__(self, folder, configuration, regions=None):
@@ -84,9 +84,9 @@ class Hosts:
         self.all = []
 
     def _start(self, name, command):
-        host = Host(self.folder, name, command)
-        self.all.append(host)
-        return host
+        machine = Machine(self.folder, name, command)
+        self.all.append(machine)
+        return machine
 
     def server(self, *more):
         command = ["-m", "fedrain", "federate", "server", "--experiment", str(self.experiment)]
@@ -114,9 +114,9 @@ class Hosts:
         command = ["-m", "fedrain", "federate", "node", *arguments]
         return self._start(folder or f"region-{region}", command)
 
-    def odd_node(self, region, kind, keys=None):
-        """A node that does not behave: see ``odd.py``."""
-        command = ["-m", "tests.flower.odd", kind, *self.node_arguments(region, keys)]
+    def faulty_node(self, region, kind, keys=None):
+        """A node that does not behave: see ``faulty_nodes.py``."""
+        command = ["-m", "tests.flower.faulty_nodes", kind, *self.node_arguments(region, keys)]
         return self._start(f"region-{region}-{kind}", command)
 
     def start(self):
@@ -136,14 +136,14 @@ class Hosts:
         return self
 
     def __exit__(self, *_):
-        for host in self.all:
-            if host.process.poll() is None:
-                host.process.send_signal(signal.SIGINT)
-        for host in self.all:
+        for machine in self.all:
+            if machine.process.poll() is None:
+                machine.process.send_signal(signal.SIGINT)
+        for machine in self.all:
             try:
-                host.process.wait(20)
+                machine.process.wait(20)
             except subprocess.TimeoutExpired:
-                host.kill()
+                machine.kill()
         end = time.monotonic() + 20
         while self.left() and time.monotonic() < end:
             time.sleep(0.2)
