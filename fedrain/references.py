@@ -10,8 +10,12 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import json
+import reprlib
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from importlib import metadata
@@ -20,6 +24,12 @@ from types import ModuleType
 from typing import Any
 
 from fedrain.errors import InputError, unknown
+
+#: Modules that come from files of one's own, and where they keep their code.
+_OWN = "fedrain_own_"
+_CODE = "__fedrain_code__"
+#: Where the classes of plain values are, which have no source that matters.
+_PLAIN = ("builtins", "numpy", "types", "collections", "pathlib")
 
 
 def is_reference(text: str) -> bool:
@@ -52,12 +62,13 @@ class Registry:
 
     def get(self, text: str) -> Any:
         """What a name or a reference stands for. Call it on a person's word only."""
+        if not self.is_known(text) and not (isinstance(text, str) and is_reference(text)):
+            raise unknown(self.kind, text, self.names())
         if text in self.builtin:
             return self.builtin[text]
         if text in self._plugins:
-            return self._plugins[text].load()
-        if not isinstance(text, str) or not is_reference(text):
-            raise unknown(self.kind, text, self.names())
+            with _one_line(f"the plug-in {text!r}"):
+                return self._plugins[text].load()
         return load(text, self.kind)
 
 
@@ -66,25 +77,39 @@ def load(text: str, kind: str) -> Any:
     where, _, name = text.rpartition(":")
     if not where or not name:
         raise InputError(f"{text!r} names no {kind}: write file.py:Name or package.module:Name")
-    module = _load_file(where) if where.endswith(".py") else _load_module(where)
+    module = _module(where)
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            raise unknown(f"{part!r} in {where} for a {kind}: no name", name, _names(module))
+            raise unknown(f"{kind} in {where} called", name, _names(module))
         found = getattr(found, part)
     return found
 
 
+def _module(where: str) -> ModuleType:
+    return _load_file(where) if where.endswith(".py") else _load_module(where)
+
+
 def _names(module: ModuleType) -> list[str]:
-    own = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
-    return [name for name in own if not name.startswith("_")]
+    """What is made in a module, as far as one can tell: no imports, no plain numbers or text."""
+    own = []
+    for name, value in vars(module).items():
+        if name.startswith("_") or inspect.ismodule(value):
+            continue
+        if inspect.isclass(value) or inspect.isroutine(value):
+            made_here = value.__module__ == module.__name__
+        else:
+            made_here = type(value).__module__ not in (*_PLAIN, "typing")
+        own += [name] if made_here else []
+    return own
 
 
 def _load_module(name: str) -> ModuleType:
-    try:
+    with _one_line(name):
+        if importlib.util.find_spec(name.split(".")[0]) is None:
+            # An installed command does not look for modules in the folder where it is called.
+            sys.path.append(str(Path.cwd()))
         return importlib.import_module(name)
-    except Exception as error:
-        raise InputError(f"{name}: cannot be imported ({_first_line(error)})") from None
 
 
 def _load_file(name: str) -> ModuleType:
@@ -94,55 +119,90 @@ def _load_file(name: str) -> ModuleType:
     code = path.read_bytes()
     # One module for one content, however often and by whatever path it is named: equal models are
     # then of equal class, and nothing is compiled twice.
-    unique = f"fedrain_own_{path.stem}_{hashlib.sha256(code).hexdigest()[:16]}"
+    unique = f"{_OWN}{path.stem}_{hashlib.sha256(code).hexdigest()[:16]}"
     if unique in sys.modules:
         return sys.modules[unique]
     spec = importlib.util.spec_from_file_location(unique, path.resolve())
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    module.__dict__[_CODE] = code  # the file may be another when somebody asks for its hash
     sys.modules[unique] = module
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        with _one_line(name):
+            exec(compile(code, str(path.resolve()), "exec"), module.__dict__)  # what was hashed is what runs
+    except BaseException:
         del sys.modules[unique]
-        raise InputError(f"{name}: cannot be imported ({_first_line(error)})") from None
+        raise
     return module
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).splitlines()
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+@contextmanager
+def _one_line(name: str) -> Iterator[None]:
+    """Say in one line what somebody else's code did when it was imported."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        lines = str(error).splitlines()
+        said = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+        raise InputError(f"{name}: cannot be imported ({said})") from None
+
+
+def _kind(thing: Any) -> Any:
+    """The class of an object; a class or a function itself."""
+    return thing if inspect.isclass(thing) or inspect.isfunction(thing) else type(thing)
 
 
 def reference_to(thing: Any) -> str:
     """How a class, function or object would be named again."""
-    kind = thing if inspect.isclass(thing) or inspect.isfunction(thing) else type(thing)
-    module = sys.modules.get(kind.__module__)
-    file = getattr(module, "__file__", None)
-    if file and (kind.__module__ == "__main__" or kind.__module__.startswith("fedrain_own_")):
+    kind = _kind(thing)
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if file and (kind.__module__ == "__main__" or kind.__module__.startswith(_OWN)):
         return f"{Path(file).name}:{kind.__qualname__}"
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def is_ours(thing: Any) -> bool:
     """Whether a class or an object is of this package."""
-    kind = thing if inspect.isclass(thing) or inspect.isfunction(thing) else type(thing)
-    return kind.__module__.split(".")[0] == "fedrain"
+    return _kind(thing).__module__.split(".")[0] == "fedrain"
 
 
-def fingerprint(thing: Any) -> dict[str, Any]:
-    """What tells whether a thing is the one that it was: a hash of its source, and its fields."""
-    return {"source": source_hash(thing), "fields": stored_fields(thing)}
+def fingerprint(thing: Any, given: object = None) -> dict[str, Any]:
+    """What tells whether a thing is the one that it was: a hash of its source, and its fields.
+
+    Args:
+        thing: A class, a function or an object.
+        given: How it was named. Of a reference the hash is that of its file, which may make an
+            object of a class from elsewhere.
+    """
+    if isinstance(given, str) and is_reference(given):
+        source = _hash_of(_module(given.rpartition(":")[0]))
+    else:
+        source = source_hash(thing)
+    return {"source": source, "fields": stored_fields(thing)}
 
 
 def source_hash(thing: Any) -> str:
-    """Of the code that it is defined in, comments and layout left out; "" where there is none."""
-    kind = thing if inspect.isclass(thing) or inspect.isfunction(thing) else type(thing)
-    module = sys.modules.get(kind.__module__)
+    """Of the code that it is defined in, comments and layout left out; "" where there is none.
+
+    The package's own code is that of its version. What one of its dataclasses holds, such as the
+    model of a task, counts.
+    """
+    if not is_ours(thing):
+        kind = _kind(thing)
+        module = sys.modules.get(kind.__module__)
+        return _hash_of(kind if module is None or module.__name__ == "__main__" else module)
+    if not is_dataclass(thing) or inspect.isclass(thing):
+        return ""
+    held = [getattr(thing, f.name) for f in fields(thing) if f.compare]
+    hashes = [source_hash(one) for one in held if _kind(one).__module__ not in _PLAIN]
+    return ":".join(one for one in hashes if one)
+
+
+def _hash_of(code: Any) -> str:
+    """Of the source of a module or a class."""
     try:
-        text = inspect.getsource(kind if kind.__module__ == "__main__" else module or kind)
-        text = ast.unparse(ast.parse(inspect.cleandoc(text)))
+        text = vars(code).get(_CODE) or textwrap.dedent(inspect.getsource(code))
+        text = ast.unparse(ast.parse(text))
     except (OSError, TypeError, SyntaxError):
         return ""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -164,18 +224,29 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
-    return stored_fields(value) if is_dataclass(value) else repr(value)
+    if inspect.isclass(value) or inspect.isroutine(value):
+        return value.__qualname__
+    if is_dataclass(value):
+        return stored_fields(value)
+    text = repr(value)
+    return type(value).__qualname__ if " at 0x" in text else text
 
 
-def check_same(kind: str, stored: Mapping[str, Any], named: Any) -> None:
+def check_same(kind: str, stored: Mapping[str, Any], named: Any, given: object = None) -> None:
     """Refuse a thing that is not the one it was when it was stored, and say what differs."""
-    now = fingerprint(named)
+    now = fingerprint(named, given)
     was, own = stored.get("fields") or {}, now["fields"]
-    other = sorted(name for name in {*was, *own} if was.get(name) != own.get(name))
-    what = [f"{name} is {own.get(name)!r}, was {was.get(name)!r}" for name in other]
+    other = sorted(n for n in {*was, *own} if _text(was.get(n)) != _text(own.get(n)))
+    say = reprlib.repr  # a field may be a long array
+    what = [f"{n} is {say(own.get(n))}, was {say(was.get(n))}" for n in other]
     if stored.get("source") != now["source"]:
         what.append("its source has changed")
     if what:
         raise InputError(
             f"the {kind} {reference_to(named)} is not the one that was trained: {'; '.join(what)}"
         )
+
+
+def _text(value: Any) -> str:
+    """For comparison: NaN is NaN, and the order of keys says nothing."""
+    return json.dumps(value, sort_keys=True)

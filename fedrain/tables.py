@@ -1,17 +1,22 @@
-"""A table once, for three kinds of reader: Markdown, LaTeX with booktabs, CSV."""
+"""The one table printer: a table for a terminal, as Markdown, LaTeX with booktabs, or CSV."""
 
 import csv
 import io
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from unicodedata import combining, east_asian_width
 
 from fedrain.io import write_whole
 
 GAP = "–"  # where there is no figure
 SPREAD = " ± "
 ROWS_OF_A_PAGE = 40
+BETWEEN = "  "  # columns of plain text
+#: A cell that is a figure, with or without its spread and unit, or that has none to show.
+FIGURE = re.compile(rf"\s*|{GAP}|[-−+]?(\d.*|inf|nan)")
 LATEX = {
     "%": r"\%",
     "&": r"\&",
@@ -48,7 +53,7 @@ class Table:
         return [f"{a} {h}".strip() for a, h in zip(above, self.header, strict=True)]
 
     def markdown(self) -> str:
-        """For the web."""
+        """For the web; without a caption only the table."""
         header = self._names
         lines = [
             header,
@@ -56,7 +61,22 @@ class Table:
             *self.rows,
         ]
         body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return f"**{self.caption}**\n\n{body}\n"
+        caption = f"**{self.caption}**\n\n" if self.caption else ""
+        return f"{caption}{body}\n"
+
+    def text(self) -> str:
+        """For a terminal: columns of words to the left, columns of figures to the right.
+
+        The first ``words`` columns are words whatever is in them. Of the others, those that hold
+        something else than figures are words too. There is no line end after the last row.
+        """
+        columns = []
+        for i, column in enumerate(zip(self._names, *self.rows, strict=True)):
+            left = i < self.words or not all(map(FIGURE.fullmatch, column[1:]))
+            width = max(map(_width, column))
+            columns.append([_pad(cell, width, left) for cell in column])
+        body = [BETWEEN.join(line).rstrip() for line in zip(*columns, strict=True)]
+        return "\n".join([self.caption, "", *body] if self.caption else body)
 
     def latex(self) -> str:
         """For a paper that uses booktabs, and longtable for what may not fit on a page."""
@@ -120,6 +140,16 @@ def write_tables(tables: list[Table], path: Path, formats: tuple[str, ...]) -> l
         paths.append(path.with_suffix(f".{name}"))
         write_whole(paths[-1], partial(Path.write_text, data=text, encoding="utf-8"))
     return paths
+
+
+def _pad(text: str, width: int, left: bool) -> str:
+    space = " " * (width - _width(text))
+    return text + space if left else space + text
+
+
+def _width(text: str) -> int:
+    """Places that a text takes on a terminal, where some characters take two and some none."""
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _escape(text: str) -> str:

@@ -1,7 +1,5 @@
-"""Experiments of the studies in ``near_the_limit.py``: trained once, kept as small JSON files."""
+"""Experiments of the studies, each trained once and stored as a small JSON file."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,9 +8,10 @@ import numpy as np
 
 from fedrain.experiment import Configuration
 from fedrain.experiment.evaluation import evaluate
+from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
-from fedrain.experiment.training import identity
 from fedrain.io import read_json, write_json
+from fedrain.tables import Table
 
 RESULTS = Path(__file__).parent.parent / "results" / "studies"
 Result = dict[str, Any]
@@ -25,8 +24,7 @@ def trained(configuration: Configuration, watch: Watch | None = None) -> Trainer
     trainer = Trainer(configuration, configuration.make_environment())
     trainer.begin()
     while trainer.episode < configuration.episodes:
-        last = trainer.episode + 1 == configuration.episodes
-        trainer.play(configuration.synchronises_after(trainer.episode) and not last)
+        trainer.play(configuration.averages_after(trainer.episode))
         if watch is not None and watch(trainer):
             break
     return trainer
@@ -51,11 +49,12 @@ def kept(
     folder: str, name: str, configuration: Configuration, make: Callable[[Configuration], Result]
 ) -> Result:
     """The stored result of an experiment, or a new one, which is then stored."""
-    key = hashlib.sha256(identity(configuration).encode()).hexdigest()[:12]
     path = RESULTS / folder / f"{name}.json"
-    if path.exists() and (held := read_json(path)).get("experiment") == key:
-        return held
-    result = {"name": name, "experiment": key, **make(configuration)}
+    if path.exists():
+        held = read_json(path)
+        if from_dict(held["configuration"]).identity == configuration.identity:
+            return held
+    result = {"name": name, "configuration": configuration.as_dict(), **make(configuration)}
     write_json(path, result)
     print(f"{name}: {summary(result)}", flush=True)
     return result
@@ -71,14 +70,12 @@ def summary(result: Result) -> str:
     )
 
 
-def markdown(rows: Iterable[Iterable[str]], header: Iterable[str]) -> str:
-    """A table for the documentation."""
-    lines = [list(header), *map(list, rows)]
-    lines.insert(1, ["---"] * len(lines[0]))
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def markdown(rows: Iterable[Iterable[str]], header: Iterable[str], words: int = 1) -> str:
+    """A table for the documentation, whose first columns are words."""
+    return Table("", list(header), list(map(list, rows)), words=words).markdown().rstrip("\n")
 
 
 def stored(folder: str) -> dict[str, Result]:
     """All results of a study."""
     paths = sorted((RESULTS / folder).glob("*.json"))
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
+    return {path.stem: read_json(path) for path in paths}

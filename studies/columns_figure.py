@@ -10,56 +10,63 @@ from matplotlib.figure import Figure
 
 from fedrain.baselines import static
 from fedrain.envs import make
+from fedrain.plotting import draw, level, light_grid, new_figure, style
 
 LIMIT = Path(__file__).parent.parent / "results" / "paper" / "limit-shared.nc"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-MARKS = ("o", "s", "^", "D")
-LABELS = {"never": "not averaged", "5": "averaged every 5 episodes",
-          "10": "averaged every 10 episodes", "shared": "one shared policy"}  # fmt: skip
+#: What the study calls a scheme: its style, and what it does.
+SCHEMES = {
+    "never": ("nofed", "not averaged"),
+    "5": ("fed05", "averaged every 5 episodes"),
+    "10": ("fed10", "averaged every 10 episodes"),
+    "shared": ("shared", "one shared policy"),
+}
 
 
 def columns_figure(
     results: dict[str, dict[str, Any]], agents: tuple[int, ...], schemes: tuple[str, ...]
 ) -> Figure:
-    """Global skill and core-seconds a seed, a line for each meaning of federation."""
-    figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+    """Global skill and processor time of a seed, a line for each meaning of federation."""
+    figure = new_figure(8.0, 4.2)
     skill, cost = figure.subplots(1, 2)
-    for scheme, colour, mark in zip(schemes, COLOURS, MARKS, strict=True):
+    for scheme in schemes:
         found = {n: results[f"a{n}-{scheme}"] for n in agents if f"a{n}-{scheme}" in results}
         if not found:
             continue
-        globe = [np.array(f["global"]) for f in found.values()]
-        style = {"color": colour, "marker": mark, "markersize": 4, "label": LABELS[scheme]}
-        skill.plot(list(found), [g.mean() for g in globe], **style)
+        key, label = SCHEMES[scheme]
+        look = {"marker": style(key).marker, "markersize": 6}
+        globe = [np.array(one["global"]) for one in found.values()]
+        draw(skill, key, list(found), [values.mean() for values in globe], label, **look)
         for n, values in zip(found, globe, strict=True):
-            skill.vlines(n, values.min(), values.max(), color=colour, linewidth=1)
-        seconds = [f["core_seconds"] / len(f["seeds"]) for f in found.values()]
-        cost.plot(list(found), seconds, **style)
+            dots = {"linestyle": "", "marker": "o", "markersize": 3}
+            draw(skill, key, [n] * len(values), values, "", **dots)
+        seconds = [one["core_seconds"] / len(one["seeds"]) for one in found.values()]
+        draw(cost, key, list(found), seconds, label, **look)
     _references(skill)
     skill.set_ylabel("areaWRMSE of the globe (K)")
-    cost.set_ylabel("processor time a seed (s)")
+    cost.set_ylabel("Processor time per seed (s)")
+    cost.set_yscale("log")
+    low, high = cost.get_ylim()
+    ticks = [t for t in (10, 20, 50, 100, 200, 500, 1000) if low / 2 < t < high * 2]
+    cost.set_yticks(ticks, [str(t) for t in ticks])
     for axes in (skill, cost):
         axes.set_xscale("log", base=2)
         axes.set_xticks(agents, [str(n) for n in agents])
-        axes.set_xlabel("agents (latitude bands)")
-        axes.spines[["top", "right"]].set_visible(False)
-    cost.set_yscale("log")
-    seconds = [10, 20, 50, 100, 200, 500, 1000]
-    cost.set_yticks(seconds, [str(s) for s in seconds], minor=False)
-    cost.set_ylim(8, 2 * cost.get_ylim()[1])  # room for the legend
-    for axes in (skill, cost):
+        axes.set_xlabel("Number of agents (latitude bands)")
         axes.minorticks_off()
-    cost.legend(frameon=False, fontsize=8, loc="upper left")
+        light_grid(axes)
+    handles, labels = skill.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize="small",
+        title="Mean of the seeds; a dot is one seed", title_fontsize="small",
+    )  # fmt: skip
     return figure
 
 
 def _references(axes: Axes) -> None:
-    limit = xr.load_dataset(LIMIT).attrs["areawrmse_global"]
-    axes.axhline(limit, color="0.4", linewidth=0.8, linestyle="--")
-    style = {"textcoords": "offset points", "fontsize": 8, "color": "0.3"}
-    axes.annotate("optimal control", (1, limit), xytext=(0, -10), **style)
+    level(axes, "limit", xr.load_dataset(LIMIT).attrs["areawrmse_global"])
     static_model = f"static model: {static(make('ebm-v1')).skill.globe:.1f} K (off the scale)"
     axes.annotate(
-        static_model, (1, 1), xycoords="axes fraction", xytext=(-4, -8), ha="right", **style
-    )
+        static_model, (1, 1), xycoords="axes fraction", xytext=(-4, -8), ha="right",
+        textcoords="offset points", fontsize="small", color=style("static").colour,
+    )  # fmt: skip
     axes.set_ylim(bottom=1.3)

@@ -1,14 +1,14 @@
 """How near to the limit: the studies behind ``docs/near_the_limit.md``, each one command.
 
-Results are kept in ``results/studies`` as they come: a command that is started again goes on
-with what is missing, and then prints its table. Usage:
+Each result is stored in ``results/studies`` as soon as it is there: a command that is started again
+trains only what is missing, and then prints its table. Usage:
 
     python studies/near_the_limit.py skill|columns|time|ablation|transfer
                                         [--seeds N] [--only PATTERN]
 """
 
 import argparse
-from dataclasses import replace
+from dataclasses import asdict
 from fnmatch import filter as fnfilter
 from fnmatch import fnmatch
 from typing import Any
@@ -17,23 +17,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from cells import RESULTS, Result, kept, markdown, skill_of, stored, trained
+from columns_figure import SCHEMES as LOOKS
+from columns_figure import columns_figure
 
-from fedrain.agents.options import Options
+from fedrain.agents import DDPG, Algorithm, Schedule, Transforms
+from fedrain.agents.presets import hyperparameters_of
 from fedrain.baselines import static
-from fedrain.climate import BAND_NAMES, Grid
+from fedrain.climate import BAND_NAMES
 from fedrain.envs import make
 from fedrain.experiment import Configuration, configure
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.trainer import Trainer
 from fedrain.paper.published import published_cells
 from fedrain.plotting import save_figure
+from fedrain.tables import GAP
 
 AGENTS = (1, 2, 6, 12, 24, 48, 96)
 SCHEMES = {"never": (0, "all"), "5": (5, "all"), "10": (10, "all"), "shared": (0, "shared")}
-#: Options that are of no use to an agent without others.
-ALONE = {"latitude", "common_noise", "common_hold", "common_constant", "common_rate", "team",
-         "reach"}  # fmt: skip
-#: The published way of working: steps a second, and cores that wait for each other meanwhile.
+#: Options without effect: regions of 16 latitudes or fewer have no more than the preset's 24 knots,
+#: and one agent need not be told where it is.
+USELESS = {"a6-fed05": {"knots"}, "a24-shared": {"knots"}, "v1": {"place"}}
+#: Steps per second of the reference implementation, and cores that wait for each other meanwhile.
 PUBLISHED_RATE, PUBLISHED_CORES, STEPS = 18, 6 * 3, 20_000
 
 
@@ -67,21 +71,20 @@ def columns(seeds: int, only: str) -> None:
                              seeds=1 if costly else seeds)  # fmt: skip
             if fnmatch(f"a{agents}-{name}", only):
                 kept("columns", f"a{agents}-{name}", cell, lambda c: skill_of(trained(c)))
-    from columns_figure import columns_figure
-
     found = stored("columns")
     path = RESULTS.parent.parent / "docs" / "images" / "columns.png"
     save_figure(columns_figure(found, AGENTS, tuple(SCHEMES)), path)
-    print(f"picture: {path}")
+    print(f"figure: {path}")
     rows = [
-        [name, *(_skill_and_cost(found.get(f"a{n}-{name}")) for n in AGENTS)] for name in SCHEMES
+        [LOOKS[name][1], *(_skill_and_cost(found.get(f"a{n}-{name}")) for n in AGENTS)]
+        for name in SCHEMES
     ]
-    print(markdown(rows, ["global, K (core-seconds a seed)", *(f"a{n}" for n in AGENTS)]))
+    print(markdown(rows, ["global, K (core-seconds per seed)", *(f"a{n}" for n in AGENTS)]))
 
 
 def _skill_and_cost(found: Result | None) -> str:
     if found is None:
-        return "–"
+        return GAP
     return f"{np.mean(found['global']):.2f} ({found['core_seconds'] / len(found['seeds']):.0f})"
 
 
@@ -95,7 +98,7 @@ def published_global() -> float:
 def time_to_skill(seeds: int, only: str) -> None:
     """Seconds and core-seconds until v3 a6 first has the paper's skill, seed by seed.
 
-    Every seed is compiled afresh, and that counts; looking at its skill now and then does not.
+    Compilation counts, afresh for every seed; evaluating the skill after each episode does not.
     """
     goal = published_global()
     rows = [["published", f"{goal:.2f}", f"{STEPS}", f"{STEPS / PUBLISHED_RATE:.0f}",
@@ -122,43 +125,54 @@ def time_to_skill(seeds: int, only: str) -> None:
 def _until(cell: Configuration, goal: float) -> Result:
     def reached(trainer: Trainer) -> bool:
         # An average that was just made is not yet a policy that an agent has played.
-        if cell.synchronises_after(trainer.episode - 1):
+        if cell.averages_after(trainer.episode - 1):
             return False
         return skill_of(trainer)["global"][0] <= goal
 
     trainer = trained(cell, reached)
-    return {**skill_of(trainer), "steps": trainer.rows_filled}
+    return {**skill_of(trainer), "steps": trainer.episode * trainer.environment.episode_length}
 
 
 def ablation(seeds: int, only: str) -> None:
-    """Each option off, the rest on."""
-    cells = {
-        "a6-fed05": configure(seeds=seeds),
-        "a24-shared": configure(agents=24, sync_every=0, sharing="shared", seeds=seeds),
-        "v1": configure(env="ebm-v1", seeds=seeds),
+    """Each option off, the rest on; and what else differs from the preset ``paper``."""
+    cells: dict[str, dict[str, Any]] = {
+        "a6-fed05": {},
+        "a24-shared": {"agents": 24, "sync_every": 0, "sharing": "shared"},
+        "v1": {"env": "ebm-v1"},
     }
-    off, paper = Options().__dict__, configure(preset="paper").make_algorithm()
-    on = configure().hyperparameters
-    ways: dict[str, dict[str, Any]] = {"all on": {}}
-    ways |= {f"without {name}": {name: off[name]} for name in off if off[name] != on[name]}
-    for name in ("critics", "discount", "batch_size", "policy_frequency", "width"):
-        value = getattr(paper, name)
-        ways[f"{name} {value}, as published"] = {name: value}
     rows = []
-    for way, values in ways.items():
+    for way, values in _ways().items():
         row = [way]
-        for name, cell in cells.items():
-            useless = ALONE if name == "v1" else {"knots"}
-            stem = f"{name} {way}".replace(" ", "-").replace(",", "")
-            if useless & set(values) or not fnmatch(stem, only):
-                row.append("–")
+        for name, given in cells.items():
+            stem = f"{name} {way}".replace(" ", "-").replace(",", "").replace("`", "")
+            on = _flat(configure(**given).make_algorithm())
+            is_off = bool(values) and values == {key: on[key] for key in values}
+            if is_off or set(values) & USELESS[name] or not fnmatch(stem, only):
+                row.append(GAP)
                 continue
-            other = replace(cell, hyperparameters={**cell.hyperparameters, **values})
-            found = kept("ablation", stem, other, lambda c: skill_of(trained(c)))
+            cell = configure(**given, seeds=seeds, settings=values)
+            found = kept("ablation", stem, cell, lambda c: skill_of(trained(c)))
             globe = np.array(found["global"])
             row.append(f"{globe.mean():.2f} ± {globe.std():.2f}")
         rows.append(row)
     print(markdown(rows, ["DDPG, global (K)", *cells]))
+
+
+def _ways() -> dict[str, dict[str, Any]]:
+    """Settings that differ from those of the preset ``fedrain``, by what they are called."""
+    on, paper = (_flat(configure(preset=name).make_algorithm()) for name in ("fedrain", "paper"))
+    off = {**asdict(Transforms()), **asdict(Schedule()), "restraint": DDPG.restraint}
+    ways: dict[str, dict[str, Any]] = {"all on": {}}
+    ways |= {f"without `{name}`": {name: off[name]} for name in off if off[name] != on[name]}
+    for name in ("critics", "discount", "batch_size", "policy_frequency", "width"):
+        ways[f"{name} {paper[name]}, as published"] = {name: paper[name]}
+    return ways
+
+
+def _flat(algorithm: Algorithm) -> dict[str, Any]:
+    """Hyperparameters by name, those of transforms and schedule among them."""
+    values = hyperparameters_of(algorithm)
+    return {**values.pop("transforms"), **values.pop("schedule"), **values}
 
 
 def transfer(seeds: int, only: str) -> None:
@@ -188,7 +202,6 @@ def _on_other_grids(cell: Configuration) -> Result:
         actors = jax.tree.map(given, trainer.actors())
         played = evaluate(environment, trainer.algorithm, actors, cell.seeds)
         grids[str(latitudes)] = [skill.globe for skill in played.skill(environment)]
-        assert environment.model.grid == Grid(latitudes)
     return {**skill_of(trainer), "grids": grids}
 
 

@@ -1,7 +1,7 @@
-"""Details in which the published runs differ from ours: cells of the benchmark with one of them.
+"""Details in which the reference implementation differs from ours, one at a time.
 
-The code published with the paper does a few things otherwise that neither the paper nor its list of
-hyperparameters tells:
+The code published with the paper differs from ours in three details that neither the paper nor its
+list of hyperparameters mentions:
 
     tanh   the derivative of tanh is 1 − tanh², which vanishes in float32 where a policy saturates;
            ours has a form that does not
@@ -10,48 +10,58 @@ hyperparameters tells:
     seed   every agent of a run has the same seed, and so the same first critics, random actions,
            exploration noise and draws from its memory; ours have their own
 
-Each cell that is asked for is trained once more with that detail as published, and set beside the
-published means and ours. Usage:
+Each cell of the benchmark that is asked for is trained again with that detail as published, and
+compared with the published means and ours. Usage:
 
     python studies/published_details.py tanh|alpha|seed [CELL …]
 """
 
 import sys
 from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from cells import kept, markdown, skill_of, trained
 
-from fedrain.agents import td3, tqc
+from fedrain.agents import sac, step, td3
 from fedrain.climate import BAND_NAMES
-from fedrain.experiment import evaluation, stepping
-from fedrain.paper import cells, load_results
-from fedrain.paper.results import published_bands
-from fedrain.paper.statistics import Sample, standard_errors
+from fedrain.experiment import evaluation
+from fedrain.paper import Sample, cells, load_results, published_bands
+from fedrain.paper.statistics import standard_errors
 
-#: Where our means are farthest from the published ones, by what a detail can have to do with.
+#: Cells whose means differ most from the published ones, for the algorithms that a detail concerns.
 TD3, TQC = "ebm-v3-a6-fed*-td3-paper", "ebm-v2-a2-*-tqc-paper"
+
+
+def exchange(name: str, function: Callable[..., Any], *modules: ModuleType) -> None:
+    """Put another function in place of one that the modules use; an error if they do not."""
+    for module in modules:
+        if not hasattr(module, name):
+            raise AttributeError(f"{module.__name__} has no {name}")
+        setattr(module, name, function)
 
 
 def plain_tanh() -> None:
     """The derivative of tanh as PyTorch has it."""
-    td3.squash = tqc.squash = jnp.tanh
+    exchange("squash", jnp.tanh, td3, sac)
 
 
 def plain_alpha() -> None:
     """The entropy coefficient's gradient without the coefficient in it."""
-    tqc.alpha_gradient = lambda _, log_probability, size: (size - log_probability).mean()
+    exchange("alpha_gradient", lambda _, logs, size: (size - logs).mean(), sac)
 
 
 def one_seed() -> None:
     """Every agent draws what the first one draws."""
-    own = stepping.agent_keys
+    own = step.agent_keys
 
-    def the_same(seed, step, regions):  # type: ignore[no-untyped-def]
-        return own(seed, step, (0,) * len(regions))
+    def the_same(seed, number, regions):  # type: ignore[no-untyped-def]
+        # Not so what stands for the environment, or for all agents together.
+        return own(seed, number, tuple(r if r >= step.ENVIRONMENT else 0 for r in regions))
 
-    stepping.agent_keys = evaluation.agent_keys = the_same
+    exchange("agent_keys", the_same, step, evaluation)
 
 
 DETAILS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
@@ -79,11 +89,12 @@ def main() -> None:
         )
         rows.append([cell.name, "published", *(f"{p.mean:.2f} ± {p.std:.2f}" for p in published)])
         as_published = [Sample.of(band) for band in np.array(found["bands"]).T]
-        for name, bands in (("ours", ours[cell].bands()), (f"{detail} as there", as_published)):
+        for name, bands in (("ours", ours[cell].bands()), (f"{detail} as published", as_published)):
             pairs = zip(bands, published, strict=True)
             told = (f"{b.mean:.2f} ± {b.std:.2f} ({standard_errors(b, p):.1f})" for b, p in pairs)
             rows.append(["", name, *told])
-    print(markdown(rows, ["cell", "areaWRMSE, K (s.e. apart)", *BAND_NAMES]))
+    header = ["cell", "areaWRMSE, K (standard errors from published)", *BAND_NAMES]
+    print(markdown(rows, header, words=2))
 
 
 if __name__ == "__main__":

@@ -30,10 +30,8 @@ def x64() -> Iterator[None]:
 
 def random_parameters(rng: np.random.Generator, model: ClimateModel, *batch: int) -> dict:
     """Uniform within the bounds."""
-    latitudes = model.grid.latitudes
+    columns = len(model.columns)
     return {
-        row.symbol: rng.uniform(
-            row.low, row.high, (*batch, latitudes) if row.per_latitude else batch
-        )
+        row.symbol: rng.uniform(row.low, row.high, (*batch, *row.shape(columns)))
         for row in model.table
     }

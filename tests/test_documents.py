@@ -12,8 +12,7 @@ import xarray as xr
 
 from fedrain.climate import ENERGY_BALANCE_PARAMETERS, ncep_zonal_mean
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV3
-from fedrain.paper import load_results
-from fedrain.paper.cost import published_core_hours
+from fedrain.paper import load_results, published_core_hours
 from fedrain.paper.tables import agreement_table, claims_tables, cost_table, skill_table
 
 ROOT = Path(__file__).parent.parent

@@ -1,7 +1,7 @@
 """The algorithms as pure functions over pytrees, what they see, their schedules and presets."""
 
 from fedrain.agents.agent import Agent, Losses
-from fedrain.agents.algorithm import Algorithm
+from fedrain.agents.algorithm import ActorCritic, Algorithm
 from fedrain.agents.ddpg import DDPG
 from fedrain.agents.presets import (
     ALGORITHMS,
@@ -12,6 +12,7 @@ from fedrain.agents.presets import (
     preset_text,
 )
 from fedrain.agents.replay import Batch
+from fedrain.agents.sac import SAC
 from fedrain.agents.schedule import Schedule
 from fedrain.agents.td3 import TD3
 from fedrain.agents.tqc import TQC
@@ -20,8 +21,10 @@ from fedrain.agents.transforms import Transforms, View
 __all__ = [
     "ALGORITHMS",
     "DDPG",
+    "SAC",
     "TD3",
     "TQC",
+    "ActorCritic",
     "Agent",
     "Algorithm",
     "Batch",

@@ -1,9 +1,9 @@
-"""What all algorithms share: their hyperparameters, and the skeleton of an update.
+"""What every algorithm is, and the skeleton of an update that the built-in ones share.
 
 An algorithm is a frozen dataclass of its hyperparameters with three pure functions: ``init``,
-``act`` (and ``explore``), ``update``. Each file of an algorithm shows its target, its losses, and
-nothing else. Functions speak of one agent; training maps them over agents and seeds, with the
-step counter left out of the map so that a delayed update is a branch that is not taken.
+``act`` (and ``explore``, the same while learning) and ``update``. Functions speak of one agent;
+training maps them over agents and seeds, with the step counter left out of the map so that a
+delayed update is a branch that is not taken.
 """
 
 from abc import ABC, abstractmethod
@@ -17,34 +17,33 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from fedrain.agents.agent import Agent, Losses, OptimiserState
-from fedrain.agents.networks import Network, Number
+from fedrain.agents.networks import Layer, Network, Number
 from fedrain.agents.replay import Batch
 from fedrain.agents.schedule import Schedule
-from fedrain.agents.transforms import Transforms
+from fedrain.agents.transforms import Transforms, View
+from fedrain.climate.model import first_line
 from fedrain.envs.spec import AgentSpec
+from fedrain.errors import InputError
+from fedrain.references import is_ours
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm(ABC):
-    """Hyperparameters that every algorithm has; what it sees, and its schedule.
+    """Hyperparameters that every algorithm has, its transforms and its schedule.
 
-    Write one of your own as a frozen dataclass that inherits from this, or from the built-in one
-    that it is nearest to, and name it as ``--algo file.py:Class``.
+    Write one of your own as a frozen dataclass that inherits from the built-in one that it is
+    nearest to, or from this one, and name it as ``--algo file.py:Class``.
     """
 
-    tau: float
     batch_size: int
     width: int
-    policy_frequency: int
     discount: float = 0.99
     # Small observations need no deep network; large ones may.
     depth: int = 2  # hidden layers
     # Keeps the layers' inputs of order one however the weights grow.
     layer_norm: bool = False
-    # An actor that has run far into the tanh, on the word of a new critic, finds no way back.
-    restraint: float = 0.0  # weight of the penalty on actor outputs that the tanh cuts off
     transforms: Transforms = Transforms()
     schedule: Schedule = Schedule()
 
@@ -54,9 +53,11 @@ class Algorithm(ABC):
         return (self.width,) * self.depth
 
     def check(self, spec: AgentSpec) -> None:
-        """Refuse options that cannot apply to agents like these."""
+        """Refuse options that cannot apply to agents like these, and functions that do not fit."""
         self.transforms.check(spec)
         self.schedule.check(spec)
+        if not is_ours(self):
+            check_functions(self, View(self.transforms, spec).spec)
 
     @abstractmethod
     def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spec: AgentSpec) -> Agent:
@@ -70,7 +71,7 @@ class Algorithm(ABC):
         noise: Float[Array, " action"],
         spec: AgentSpec,
     ) -> Float[Array, " action"]:
-        """An action to learn from; ``noise`` is standard normal."""
+        """An action to learn from; ``noise`` is standard normal, scaled by the schedule."""
 
     @abstractmethod
     def act(
@@ -81,6 +82,22 @@ class Algorithm(ABC):
         spec: AgentSpec,
     ) -> Float[Array, " action"]:
         """The action of the learnt policy; ``noise`` is standard normal, for those that draw it."""
+
+    @abstractmethod
+    def update(
+        self, agent: Agent, batch: Batch, key: Key[Array, ""], step: Int[Array, ""], spec: AgentSpec
+    ) -> tuple[Agent, Losses]:
+        """The agent after learning from a batch, and what is logged of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActorCritic(Algorithm):
+    """Off-policy actor and critics: each file of an algorithm shows its target and its losses."""
+
+    tau: float  # how far target networks move towards what they follow
+    policy_frequency: int
+    # An actor that has run far into the tanh, on the word of a new critic, finds no way back.
+    restraint: float = 0.0  # weight of the penalty on actor outputs that the tanh cuts off
 
     @property
     @abstractmethod
@@ -178,3 +195,38 @@ def adam_step(
     """One step of Adam: new weights and new moments."""
     updates, optimiser = optax.adam(rate).update(gradient, optimiser)
     return optax.apply_updates(weights, updates), optimiser
+
+
+def check_functions(algorithm: Algorithm, spec: AgentSpec) -> None:
+    """Refuse functions of a user's own that give what training cannot use; computes nothing."""
+    name, key = type(algorithm).__name__, jax.random.key(0)
+
+    def shapes(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return jax.eval_shape(lambda *given: function(*given, spec), *arguments)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{name}: {what} fails ({first_line(error)})") from None
+
+    agent = shapes("init", algorithm.init, key, key)
+    if not isinstance(agent, Agent):
+        raise InputError(f"{name}: init must give a fedrain.agents.Agent")
+    actor = agent.actor if isinstance(agent.actor, tuple) else ()
+    if not actor or not all(isinstance(layer, Layer) for layer in actor):
+        raise InputError(f"{name}: the actor must be a tuple of fedrain.agents.networks.Layer")
+    seen, noise = jnp.zeros(spec.observation_size), jnp.zeros(spec.action_size)
+    for what, who in (("act", agent.actor), ("explore", agent)):
+        found = getattr(shapes(what, getattr(algorithm, what), who, seen, noise), "shape", None)
+        if found != noise.shape:
+            raise InputError(f"{name}: {what} gives shape {found} instead of {noise.shape}")
+    one = Batch(seen, noise, jnp.zeros(()), seen)
+    batch = jax.tree.map(lambda x: jnp.zeros((algorithm.batch_size, *x.shape)), one)
+    pair = shapes("update", algorithm.update, agent, batch, key, jnp.zeros((), jnp.int32))
+    if not isinstance(pair, tuple) or [type(part) for part in pair] != [Agent, Losses]:
+        raise InputError(f"{name}: update must give an Agent and Losses")
+    before, after = (jax.tree.map(lambda x: (x.shape, x.dtype), a) for a in (agent, pair[0]))
+    if before != after:
+        raise InputError(f"{name}: update changes the structure, shapes or types of the agent")
+    if any(getattr(loss, "shape", None) != () for loss in pair[1]):
+        raise InputError(f"{name}: each of the Losses must be one number")

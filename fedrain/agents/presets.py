@@ -1,28 +1,33 @@
 """Presets: hyperparameters as data that a user can copy and change.
 
-A preset is a TOML file with a table for each algorithm; every key is a field of its class, of its
-transforms or of its schedule. A table within it whose name is one of :data:`CONDITIONS` counts only
-where the condition holds, so that one preset serves many tasks and no option is silently dropped.
+A preset is a TOML file with a table for each algorithm, and one, ``[common]``, of what is the same
+for all. Every key is a field of the algorithm's class, of its transforms or of its schedule. A
+table within one of these whose name is in :data:`CONDITIONS` counts only where the condition
+holds, so that one preset serves many tasks and no option is silently dropped.
 """
 
+import inspect
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from fedrain.agents.algorithm import Algorithm
 from fedrain.agents.ddpg import DDPG
+from fedrain.agents.sac import SAC
 from fedrain.agents.schedule import Schedule
 from fedrain.agents.td3 import TD3
 from fedrain.agents.tqc import TQC
 from fedrain.agents.transforms import Transforms
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
-from fedrain.references import Registry
+from fedrain.references import Registry, is_ours
 
-ALGORITHMS = Registry("algorithm", "fedrain.algorithms", {"ddpg": DDPG, "td3": TD3, "tqc": TQC})
+ALGORITHMS = Registry(
+    "algorithm", "fedrain.algorithms", {"ddpg": DDPG, "td3": TD3, "tqc": TQC, "sac": SAC}
+)
 
 #: Parts that an algorithm has, each with hyperparameters of its own.
 PARTS: dict[str, Any] = {"transforms": Transforms, "schedule": Schedule}
@@ -34,6 +39,8 @@ CONDITIONS = {
     "common_parameters": "agents set a parameter together",
     "column_parameters": "agents set parameters of each column",
 }
+COMMON = "common"
+
 
 def preset_names() -> list[str]:
     """The presets that come with the package."""
@@ -60,20 +67,17 @@ def preset_text(name: str | Path) -> str:
 def find_algorithm(algorithm: Any) -> type[Algorithm]:
     """The class of an algorithm by its name or reference, or as it is."""
     kind = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else algorithm
-    if not isinstance(kind, type) or not issubclass(kind, Algorithm) or not is_dataclass(kind):
-        raise InputError(f"{algorithm}: is not a dataclass that inherits from fedrain.agents.Algorithm")
+    if not isinstance(kind, type) or not issubclass(kind, Algorithm):
+        raise InputError(f"{algorithm}: is not a class that inherits from fedrain.agents.Algorithm")
     if missing := sorted(getattr(kind, "__abstractmethods__", ())):
         raise InputError(f"{kind.__name__} has no {' and no '.join(missing)}")
+    for one in kind.__mro__[: kind.__mro__.index(Algorithm)]:
+        if "__dataclass_params__" not in vars(one) and inspect.get_annotations(one):
+            # Its defaults would be those of the class that it inherits from, without a word.
+            raise InputError(
+                f"{one.__name__}: decorate it with @dataclass(frozen=True, kw_only=True)"
+            )
     return kind
-
-
-def algorithm_name(kind: type[Algorithm]) -> str:
-    """The table of a preset that an algorithm takes its hyperparameters from.
-
-    One of a user's own that has none takes those of the built-in one that it inherits from.
-    """
-    names = {built: name for name, built in ALGORITHMS.builtin.items()}
-    return next((names[one] for one in kind.__mro__ if one in names), kind.__name__.lower())
 
 
 def load_algorithm(
@@ -95,26 +99,49 @@ def load_algorithm(
         tables = tomllib.loads(preset_text(preset))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{preset}: not a TOML file ({error})") from None
-    own, nearest = kind.__name__.lower(), algorithm_name(kind)
-    table = tables.get(own, tables.get(nearest))
-    if not isinstance(table, dict):
-        raise InputError(f"{preset}: the preset has no table [{nearest}]")
-    values = _where(table, spec)
+    values = _where(tables.get(COMMON, {}), spec)
+    own, nearest = kind.__name__.lower(), _nearest(kind)
+    if own not in tables and nearest is not None:
+        if nearest not in tables:
+            raise InputError(f"{preset}: the preset has no table [{nearest}]")
+        values |= _where(tables[nearest], spec)
+    for name in _redeclared(kind):
+        values.pop(name, None)
+    values |= _where(tables.get(own, {}), spec)
     values |= _flat(kind, settings or {})
     return make_algorithm(kind, values)
 
 
-def _where(table: Mapping[str, Any], spec: AgentSpec | None) -> dict[str, Any]:
+def _nearest(kind: type[Algorithm]) -> str | None:
+    """The built-in algorithm that a class is or inherits from: it takes that one's table."""
+    names = {built: name for name, built in ALGORITHMS.builtin.items()}
+    return next((names[one] for one in kind.__mro__ if one in names), None)
+
+
+def _redeclared(kind: type[Algorithm]) -> set[str]:
+    """Fields that a user's classes declare: their defaults count, not the preset's."""
+    others = [one for one in kind.__mro__ if issubclass(one, Algorithm) and not is_ours(one)]
+    return {name for one in others for name in inspect.get_annotations(one)}
+
+
+def _holds(spec: AgentSpec | None) -> dict[str, bool]:
+    """Which of the conditions hold for agents like these."""
+    if spec is None:
+        return dict.fromkeys(CONDITIONS, True)
+    return {
+        "known_scales": spec.scale is not None,
+        "known_places": spec.places is not None,
+        "shared_climate": spec.shared,
+        "common_parameters": bool(spec.common),
+        "column_parameters": bool(spec.profiles),
+    }
+
+
+def _where(table: Any, spec: AgentSpec | None) -> dict[str, Any]:
     """What of a preset's table counts for agents like these."""
-    holds = dict.fromkeys(CONDITIONS, True)
-    if spec is not None:
-        holds = {
-            "known_scales": spec.scale is not None,
-            "known_places": spec.places is not None,
-            "shared_climate": spec.shared,
-            "common_parameters": bool(spec.common),
-            "column_parameters": bool(spec.profiles),
-        }
+    if not isinstance(table, Mapping):
+        raise InputError("a preset has a table of hyperparameters for each algorithm")
+    holds = _holds(spec)
     values: dict[str, Any] = {}
     for name, value in table.items():
         if name not in CONDITIONS:
@@ -161,18 +188,20 @@ def make_algorithm(algorithm: Any, values: Mapping[str, Any]) -> Algorithm:
     for part in (kind, *PARTS.values()):
         for key, field in _fields(part).items():
             if key in flat:
-                _check(f"{name}: {key}", flat[key], str(getattr(field.type, "__name__", field.type)))
-            elif field.default is MISSING:
+                flat[key] = _checked(f"{name}: {key}", flat[key], field)
+            elif field.default is MISSING and field.default_factory is MISSING:
                 raise InputError(f"{name}: the hyperparameter {key} is missing")
-    if flat.get("shaping") and flat.get("discount") == 1:
-        raise InputError(f"{name}: shaping needs a discount below 1")
     parts = {
         part: kind_of_part(**{key: flat[key] for key in _fields(kind_of_part) if key in flat})
         for part, kind_of_part in PARTS.items()
     }
     made = kind(**parts, **{key: flat[key] for key in _fields(kind) if key in flat})
-    if isinstance(made, TQC) and made.drop >= made.quantiles:
-        raise InputError(f"{name}: drop must leave a quantile of {made.quantiles}")
+    if made.transforms.shaping and made.discount == 1:
+        raise InputError(f"{name}: shaping needs a discount below 1")
+    try:
+        hash(made)
+    except TypeError:
+        raise InputError(f"{name}: a hyperparameter is a number, text or a tuple of them") from None
     return made
 
 
@@ -184,8 +213,14 @@ def hyperparameters_of(algorithm: Algorithm) -> dict[str, Any]:
     return own
 
 
-def modernised(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyperparameters as they were stored before version 0.2, by the names of today."""
+def modernised(values: Mapping[str, Any], spec: AgentSpec | None = None) -> dict[str, Any]:
+    """Hyperparameters as they were stored before version 0.2, by the names of today.
+
+    An option that could not apply was then dropped without a word: with the ``spec`` of the agents
+    it is left out here, too.
+    """
+    if any(part in values for part in PARTS):
+        return dict(values)
     found = dict(values)
     if found.pop("root_reward", False):
         found["reward"] = "root"
@@ -196,40 +231,54 @@ def modernised(values: Mapping[str, Any]) -> dict[str, Any]:
     scale = found.pop("observation_scale", None)
     if scale is not None:
         if scale not in (1, 30):
-            raise InputError(f"observation_scale {scale:g} is no longer an option: fields have theirs")
+            raise InputError(
+                f"observation_scale {scale!r} is no longer an option: fields have theirs"
+            )
         found["scaled_observations"] = scale != 1
-    return found
+    dropped = {name for one, holds in _holds(spec).items() if not holds for name in _NEEDS[one]}
+    return {name: value for name, value in found.items() if name not in dropped}
 
 
-#: Hyperparameters that may be zero; all others are positive.
+#: Options that each condition is for.
+_NEEDS = {
+    "known_scales": ("scaled_observations",),
+    "known_places": ("place",),
+    "shared_climate": ("team", "reach"),
+    "common_parameters": ("common_noise", "common_hold", "common_constant", "common_rate"),
+    "column_parameters": ("knots",),
+}
+#: Hyperparameters of the package that may be zero; its others are positive.
 _MAY_BE_ZERO = (
     "drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise", "place",
-    "final_noise", "final_rate", "restraint", "proximal", "team", "reach", "knots",
-    "shaping", "target_entropy",
+    "final_noise", "final_rate", "restraint", "proximal", "team", "reach", "knots", "shaping",
 )  # fmt: skip
 _AT_MOST_ONE = (
     "tau", "proximal", "discount", "final_noise", "final_rate", "common_rate", "team", "shaping",
 )  # fmt: skip
+_OURS = {name for kind in ALGORITHMS.builtin.values() for name in hyperparameter_names(kind)}
+_KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "bool": ("true or false", (bool,)),
+    "str": ("text", (str,)),
+    "int": ("an integer", (int,)),
+    "float": ("a number", (int, float)),
+}
 
 
-def _check(what: str, value: object, kind: str) -> None:
-    name = what.rsplit(" ", 1)[-1]
-    if kind == "bool":
-        if not isinstance(value, bool):
-            raise InputError(f"{what} must be true or false, not {value!r}")
-        return
-    if kind == "str":
-        if not isinstance(value, str):
-            raise InputError(f"{what} must be text, not {value!r}")
-        return
-    if kind not in ("int", "float"):
-        return  # a user's own, which their class checks
-    numbers: tuple[type, ...] = (int,) if kind == "int" else (int, float)
-    if isinstance(value, bool) or not isinstance(value, numbers):
-        raise InputError(
-            f"{what} must be {'an integer' if kind == 'int' else 'a number'}, not {value!r}"
-        )
-    assert isinstance(value, int | float)
-    low_enough = value <= 1 if name in _AT_MOST_ONE else value < float("inf")
-    if not low_enough or not (value >= 0 if name in _MAY_BE_ZERO else value > 0):
+def _checked(what: str, value: Any, field: Field[Any]) -> Any:
+    """The value, if it is of its field's type and within its range.
+
+    The range of a field of their own is for a user's class to check; lists, as JSON has them, are
+    tuples again.
+    """
+    kind = str(getattr(field.type, "__name__", field.type))
+    if kind not in _KINDS:
+        return tuple(value) if isinstance(value, list) else value
+    called, types = _KINDS[kind]
+    if not isinstance(value, types) or (isinstance(value, bool) and kind != "bool"):
+        raise InputError(f"{what} must be {called}, not {value!r}")
+    if not isinstance(value, int | float) or kind == "bool" or field.name not in _OURS:
+        return value
+    low_enough = value <= 1 if field.name in _AT_MOST_ONE else value < float("inf")
+    if not low_enough or not (value >= 0 if field.name in _MAY_BE_ZERO else value > 0):
         raise InputError(f"{what} cannot be {value!r}")
+    return value

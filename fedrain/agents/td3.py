@@ -15,7 +15,7 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from fedrain.agents.agent import Agent
-from fedrain.agents.algorithm import Algorithm, adam_step
+from fedrain.agents.algorithm import ActorCritic, adam_step
 from fedrain.agents.networks import (
     Network,
     Number,
@@ -32,7 +32,7 @@ from fedrain.envs.spec import AgentSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class TD3(Algorithm):
+class TD3(ActorCritic):
     """TD3; DDPG is this with its additions switched off."""
 
     learning_rate: float
@@ -54,7 +54,11 @@ class TD3(Algorithm):
         return Agent(actor, critic, actor, critic, adam.init(actor), adam.init(critic))
 
     def act(
-        self, actor: Network, observation: Float[Array, "*batch obs"], noise: object, spec: AgentSpec
+        self,
+        actor: Network,
+        observation: Float[Array, "*batch obs"],
+        noise: object,
+        spec: AgentSpec,
     ) -> Float[Array, "*batch action"]:
         """π(s): tanh, scaled to the bounds."""
         del noise
@@ -143,9 +147,7 @@ class TD3(Algorithm):
     ) -> tuple[Agent, Float[Array, ""]]:
         """One gradient step of the actor; then both targets move."""
         del key
-        loss, gradient = jax.value_and_grad(self.actor_loss)(
-            agent.actor, agent.critic, batch, spec
-        )
+        loss, gradient = jax.value_and_grad(self.actor_loss)(agent.actor, agent.critic, batch, spec)
         actor, optimiser = adam_step(
             self.learning_rate, gradient, agent.actor_optimiser, agent.actor
         )

@@ -51,12 +51,12 @@ class Transforms:
 
     def check(self, spec: AgentSpec) -> None:
         """Refuse what cannot apply to agents like these."""
-        needs = {
-            "scaled_observations": (self.scaled_observations, spec.scale, "the scale of what is seen"),
-            "place": (self.place, spec.places, "the place of the agents"),
-        }
-        for name, (is_on, known, what) in needs.items():
-            if is_on and known is None:
+        for name, known, what in (
+            ("scaled_observations", spec.scale, "the scale of what is seen"),
+            ("place", spec.places, "the place of the agents"),
+            ("team", spec.places, "the place of the agents"),
+        ):
+            if getattr(self, name) and known is None:
                 raise InputError(f"{name} cannot apply: {what} is not known")
         if self.knots and not spec.profiles:
             raise InputError("knots cannot apply: no agent sets a parameter of each column")
@@ -115,11 +115,12 @@ class View:
     ) -> Float[Array, " agent"]:
         """What is learnt from, for the environment's reward.
 
-        ``of_all`` are the rewards of all regions, where some agents are elsewhere; an agent that
-        is not told them is no team.
+        ``of_all`` are the rewards of all regions, where some agents are elsewhere.
         """
-        everyone = reward if of_all is None else of_all
-        if self.transforms.team and len(everyone) == len(self.outside.places or ()):
+        if self.transforms.team:
+            everyone = reward if of_all is None else of_all
+            if len(everyone) != len(self.outside.places or ()):
+                raise InputError("team cannot apply: the rewards of the other regions are not told")
             closeness = jnp.asarray(self._closeness[np.array(regions)], reward.dtype)
             around = closeness @ jnp.asarray(everyone, reward.dtype)
             own, team = self._transformed(reward), self._transformed(around)

@@ -1,11 +1,11 @@
-"""What needs no agent, to hold a learnt policy against."""
+"""Non-learning baselines, to hold a learnt policy against."""
 
-from fedrain.baselines.baseline import Baseline
+from fedrain.baselines.baseline import Baseline, sequence_dataset
 from fedrain.baselines.constant import constant
 from fedrain.baselines.enki import enki
 from fedrain.baselines.limit import limit
 from fedrain.baselines.random import random
-from fedrain.baselines.reference import known_limit, share_reached
+from fedrain.baselines.reference import known_limit, share_reached, unknown_limit
 from fedrain.baselines.static import static
 
 __all__ = [
@@ -15,6 +15,8 @@ __all__ = [
     "known_limit",
     "limit",
     "random",
+    "sequence_dataset",
     "share_reached",
     "static",
+    "unknown_limit",
 ]

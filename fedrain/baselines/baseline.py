@@ -1,44 +1,59 @@
-"""What every baseline reports."""
+"""What every baseline reports, as numbers, as JSON and as NetCDF."""
 
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array as JaxArray
-from jaxtyping import Float
+import xarray as xr
+from jaxtyping import Array, Float, Key
 
 from fedrain.climate import Skill, band_skill
-from fedrain.envs import Environment
-from fedrain.envs.environment import State
-from fedrain.envs.rollout import rollout
+from fedrain.climate.columns import is_integer
+from fedrain.climate.layout import Layout
+from fedrain.envs import Environment, EnvParams, State, rollout
 from fedrain.errors import InputError
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Skill and return of one episode, and what it cost to find its parameters."""
+    """Skill and return of one episode, and what it cost to find its parameters.
+
+    Args:
+        name: ``"static"``, ``"constant"``, …
+        skill: Of the first judged field after the last step, by bands of latitude.
+        errors: Area-weighted root mean square error of each judged field after the last step.
+        returns: Of each agent, ``[agent]``.
+        fields: Every field of the globe that the agents are judged by, after each step:
+            ``[step, column]`` or ``[step, column, level]``.
+        actions: In action units, ``[step, agent, action]``.
+        model_runs: Episodes that were integrated.
+        seconds: How long it took.
+    """
 
     name: str
     skill: Skill
+    errors: dict[str, float]
     returns: Float[np.ndarray, " agent"]
-    profiles: Float[np.ndarray, "step lat"]  # °C, after each step
+    fields: dict[str, Float[np.ndarray, "step column ..."]]
     actions: Float[np.ndarray, "step agent action"]
-    model_runs: int  # episodes that were integrated
+    model_runs: int
     seconds: float
 
     @property
-    def profile(self) -> Float[np.ndarray, " lat"]:
-        """After the last step."""
-        return self.profiles[-1]
+    def final(self) -> dict[str, Float[np.ndarray, "column ..."]]:
+        """Every field after the last step."""
+        return {name: values[-1] for name, values in self.fields.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "baseline": self.name,
             **self.skill.as_dict(),
+            "fields": self.errors,
             "return": float(self.returns.mean()),
             "returns": self.returns.tolist(),
             "model_runs": self.model_runs,
@@ -46,29 +61,118 @@ class Baseline:
         }
 
 
-def check_seed(seed: int) -> None:
-    """Refuse what no generator starts from."""
-    if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}")
+def episode_key(seed: int) -> Key[Array, ""]:
+    """What start, forcing and model are drawn from, where they are random; refuses no seed."""
+    if not is_integer(seed) or seed < 0:
+        raise InputError(f"a seed is an integer from 0, not {seed!r}")
+    return jax.random.key(seed)
+
+
+def precise(environment: Environment) -> Any:
+    """Float64 within this context, for all but models that insist on float32."""
+    return jax.enable_x64(jnp.result_type(float) == jnp.float64 or _takes_float64(environment))
+
+
+@lru_cache(maxsize=32)
+def _takes_float64(environment: Environment) -> bool:
+    """Whether a step with parameters in float64 keeps the types of the state."""
+
+    def states(key: Key[Array, ""], action: Array, params: EnvParams) -> tuple[State, State]:
+        start, _ = environment.reset(key, params)
+        return start, environment.step(key, start, action, params).state
+
+    with jax.enable_x64(True):
+        actions = jnp.asarray(environment.static_actions, float)
+        try:
+            before, after = jax.eval_shape(states, jax.random.key(0), actions, environment.params)
+        except (TypeError, ValueError):
+            return False
+    return jax.tree.map(lambda leaf: leaf.dtype, before) == jax.tree.map(
+        lambda leaf: leaf.dtype, after
+    )
+
+
+def hold(
+    environment: Environment,
+    action: Float[Array, "agent action"],
+    params: EnvParams,
+    key: Key[Array, ""],
+) -> tuple[State, Float[Array, " agent"]]:
+    """The end of an episode with constant parameters, and the returns.
+
+    As :func:`fedrain.envs.rollout` of the same action at every step, but it keeps no state on the
+    way, of which large ensembles would have too many.
+    """
+
+    def advance(
+        now: tuple[State, Float[Array, " agent"]], step: Array
+    ) -> tuple[tuple[State, Float[Array, " agent"]], None]:
+        state, returns = now
+        after = environment.step(jax.random.fold_in(key, step + 1), state, action, params)
+        return (after.state, returns + after.reward), None
+
+    start, _ = environment.reset(jax.random.fold_in(key, 0), params)
+    nothing = jnp.zeros_like(environment.reward(start, params))
+    steps = jnp.arange(environment.episode_length)
+    return jax.lax.scan(advance, (start, nothing), steps)[0]
 
 
 def play(
     name: str,
     environment: Environment,
-    actions: Float[JaxArray | np.ndarray, "step agent action"],
+    actions: Float[Array | np.ndarray, "step agent action"],
+    key: Key[Array, ""],
     model_runs: int,
     begin: float,
 ) -> Baseline:
-    """The baseline that these actions are. Call under ``jax.enable_x64(True)``."""
-    played = rollout(environment, jnp.asarray(actions))
-    steps = jnp.arange(1, environment.episode_length + 1, dtype=jnp.int32)
-    profiles = np.asarray(jax.vmap(environment.profile)(State(played.temperature, steps)))
+    """The baseline that these actions are. Call it under :func:`precise`."""
+    params = environment.params
+    played = rollout(environment, jnp.asarray(actions), params, key)
+    shown = jax.vmap(environment.fields)(played.state)
+    fields = {one: np.asarray(values) for one, values in shown.items()}
+    skills = {
+        one: band_skill(environment.model.columns, fields[one][-1], np.asarray(params.target[one]))
+        for one, _ in environment.judged
+    }
     return Baseline(
         name=name,
-        skill=band_skill(environment.model.grid, profiles[-1], np.array(environment.target)),
+        skill=skills[environment.judged[0][0]],
+        errors={one: skill.globe for one, skill in skills.items()},
         returns=np.asarray(played.returns),
-        profiles=profiles,
+        fields=fields,
         actions=np.asarray(actions),
         model_runs=model_runs,
         seconds=time.perf_counter() - begin,
+    )
+
+
+def sequence_dataset(environment: Environment, baseline: Baseline) -> xr.Dataset:
+    """Parameters and fields of the globe that the agents are judged by, after every step.
+
+    ``target`` is that of the first judged field; those of others are ``target_<field>``.
+    """
+    with precise(environment):
+        values = jax.vmap(environment.own_parameters)(jnp.asarray(baseline.actions))
+    layout = Layout(environment.model)
+    variables = {
+        row.symbol: layout.parameter(row, values[row.symbol], ("step",))
+        for row in environment.model.table
+    }
+    for field in environment.model.fields:
+        variables[field.name] = layout.field(field, baseline.fields[field.name], ("step",))
+    attributes: dict[str, Any] = {
+        "Conventions": "CF-1.11",
+        "title": f"FedRAIN baseline {baseline.name}",
+        "return": float(baseline.returns.mean()),
+        "areawrmse_global": baseline.skill.globe,
+    }
+    for i, field in enumerate(environment.judged_fields):
+        name = f"target_{field.name}" if i else "target"
+        variables[name] = layout.field(field, environment.params.target[field.name])
+        attributes |= {f"areawrmse_{field.name}": baseline.errors[field.name]} if i else {}
+    steps = xr.Variable("step", np.arange(1, environment.episode_length + 1), {"long_name": "step"})
+    return xr.Dataset(
+        variables,
+        coords={"step": steps, **layout.coordinates},
+        attrs={**attributes, "model_runs": baseline.model_runs},
     )

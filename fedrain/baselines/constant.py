@@ -1,6 +1,7 @@
 """The best constant parameters: what a modeller with a perfect tuning tool would have set once.
 
-    min over A(φ), B(φ), D, a0, a2 within their bounds of  Σ cos φ (T_end − target)² / Σ cos φ,
+    min over all learnt parameters, within their bounds, of
+    Σ over the judged fields of weight × area-weighted mean of (field at the end − target)²,
 
 or of the return with its sign changed. In an environment whose agents have climates of their own,
 each agent's parameters are the best for its own region.
@@ -8,48 +9,63 @@ each agent's parameters are the best for its own region.
 
 import time
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Key
 
-from fedrain.baselines.baseline import Baseline, play
+from fedrain.baselines.baseline import Baseline, episode_key, hold, play, precise
 from fedrain.baselines.optimise import minimise
-from fedrain.envs import Environment
-from fedrain.envs.rollout import rollout
-from fedrain.errors import InputError
+from fedrain.envs import Environment, EnvParams, State
+from fedrain.errors import unknown
 
-GOALS = ("final", "return")
 ITERATIONS = 2000
 
 
 def constant(
-    environment: Environment,
-    goal: str = "final",
-    iterations: int = ITERATIONS,
+    environment: Environment, goal: str = "final", iterations: int = ITERATIONS, seed: int = 0
 ) -> Baseline:
-    """Constant parameters tuned for the final state, or for the return."""
+    """Constant parameters tuned for the final state, or for the return.
+
+    Args:
+        environment: Any environment whose model has a gradient.
+        goal: ``"final"`` or ``"return"``.
+        iterations: Of the search, at the most.
+        seed: Draws the episode, where its start, its forcing or the model is random.
+    """
     if goal not in GOALS:
-        raise InputError(f"there is no goal {goal!r}: use one of {', '.join(GOALS)}")
-    begin = time.perf_counter()
-    length = environment.episode_length
-
-    def objective(action: Float[Array, "agent action"]) -> Float[Array, ""]:
-        played = rollout(environment, jnp.broadcast_to(action, (length, *action.shape)))
-        if goal == "return":
-            return -played.returns.mean()
-        return final_error(environment, played.temperature[-1])
-
-    with jax.enable_x64(True):
-        best = minimise(environment, objective, (len(environment.regions),), iterations)
-        actions = jnp.broadcast_to(best.variables, (length, *best.variables.shape))
-        return play("constant", environment, actions, best.evaluations, begin)
+        raise unknown("goal", goal, GOALS)
+    begin, key = time.perf_counter(), episode_key(seed)
+    shape = environment.static_actions.shape
+    with precise(environment):
+        best = minimise("constant", environment, GOALS[goal], shape, iterations, key)
+        actions = np.broadcast_to(best.actions, (environment.episode_length, *shape))
+        return play("constant", environment, actions, key, best.evaluations, begin)
 
 
-def final_error(
-    environment: Environment, temperature: Float[Array, "climate lat"]
+def _negative_return(
+    environment: Environment, action: Array, params: EnvParams, key: Key[Array, ""]
 ) -> Float[Array, ""]:
-    """Area-weighted mean squared error of the regions that the agents are judged by."""
-    error = environment.own_error(temperature)
-    weights = jnp.asarray(environment.model.grid.weights).reshape(environment.agents, -1)
-    weights = weights[jnp.asarray(environment.regions)]
-    return (weights * error**2).sum() / weights.sum()
+    return -hold(environment, action, params, key)[1].mean()
+
+
+def _final_error(
+    environment: Environment, action: Array, params: EnvParams, key: Key[Array, ""]
+) -> Float[Array, ""]:
+    return final_error(environment, hold(environment, action, params, key)[0], params)
+
+
+GOALS = {"final": _final_error, "return": _negative_return}
+
+
+def final_error(environment: Environment, state: State, params: EnvParams) -> Float[Array, ""]:
+    """Area-weighted mean squared error of the regions that the agents are judged by.
+
+    Judged fields are added up with their weights, as in the reward.
+    """
+    area = environment.model.columns.weights[environment.division.cells[list(environment.regions)]]
+    errors = environment.errors(state, params)
+    total = jnp.zeros(())
+    for name, weight in environment.judged:
+        squares = (errors[name] ** 2).reshape(*area.shape, -1).mean(axis=-1)  # over the levels
+        total = total + weight * (area * squares).sum() / area.sum()
+    return total

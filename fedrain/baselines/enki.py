@@ -1,30 +1,30 @@
 """Constant parameters by ensemble Kalman inversion, which needs no gradient of the model.
 
 An ensemble of parameters is drawn from a prior, run through the model, and moved towards the target
-by the covariances between parameters and final temperatures, a number of times (ES-MDA, Emerick and
+by the covariances between parameters and final fields, a number of times (ES-MDA, Emerick and
 Reynolds 2013). Parameters keep their bounds by transformation: what is updated is z, standard
-normal at first, and p = low + (high − low) Φ(z). Along latitude, neighbours' z are correlated.
+normal at first, and p = low + (high − low) Φ(z). The z of neighbouring columns are correlated.
 """
 
 import time
-from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 from scipy.stats import norm
 
-from fedrain.baselines.baseline import Baseline, check_seed, play
-from fedrain.envs import Environment
-from fedrain.envs.rollout import rollout
+from fedrain.baselines.baseline import Baseline, episode_key, hold, play, precise
+from fedrain.climate import Columns
+from fedrain.envs import Environment, EnvParams
 from fedrain.errors import InputError, MissingExtraError
 
 ENSEMBLE = 300
 ITERATIONS = 8
-NOISE = 0.3  # K, of the target
-CORRELATION = 8.0  # degrees of latitude over which the prior's parameters are alike
+NOISE = 0.01  # of the target, as a share of the scale of the first judged field: 0.3 K
+CORRELATION = 8.0  # degrees of arc over which the prior's parameters are alike
 
 
 def enki(
@@ -33,89 +33,148 @@ def enki(
     ensemble: int = ENSEMBLE,
     iterations: int = ITERATIONS,
 ) -> Baseline:
-    """The mean of the ensemble after the last update. Agents with own climates go one by one."""
-    check_seed(seed)
+    """The mean of the ensemble after the last update.
+
+    Args:
+        environment: Any environment. Agents with climates of their own have ensembles of their own.
+        seed: Draws the ensemble, and the episode where something in it is random.
+        ensemble: Members.
+        iterations: Updates.
+    """
+    key = episode_key(seed)
     if ensemble < 2:
         raise InputError(f"an ensemble has at least 2 members, not {ensemble}")
     if iterations < 1:
         raise InputError(f"there is at least 1 iteration, not {iterations}")
     begin = time.perf_counter()
-    if environment.shared_climate or environment.only_region is not None:
-        parts = [environment]
-    else:
-        parts = [replace(environment, only_region=region) for region in environment.regions]
-    with jax.enable_x64(True):
-        found = [_invert(part, seed + i, ensemble, iterations) for i, part in enumerate(parts)]
-        action = np.concatenate(found)
+    agents = range(len(environment.regions))
+    groups = [list(agents)] if environment.shared_climate else [[agent] for agent in agents]
+    with precise(environment):
+        inversions = [
+            _Inversion(environment, group, seed + i, ensemble, iterations)
+            for i, group in enumerate(groups)
+        ]
+        for _ in range(iterations):
+            members = np.concatenate([one.members() for one in inversions], axis=1)
+            final = _run(environment, jnp.asarray(members), environment.params, key)
+            for one in inversions:
+                one.update(np.asarray(final, float))
+        action = np.concatenate([one.mean() for one in inversions])
         actions = np.broadcast_to(action, (environment.episode_length, *action.shape))
-        return play("enki", environment, actions, len(parts) * ensemble * iterations, begin)
+        return play("enki", environment, actions, key, len(groups) * ensemble * iterations, begin)
 
 
-def _invert(
-    environment: Environment, seed: int, ensemble: int, iterations: int
-) -> Float[np.ndarray, "agent action"]:
-    smoother = _import_smoother()
-    target = np.asarray(environment.own_target, float).ravel()
-    prior = np.random.default_rng(seed)
-    z = _prior(environment, prior.standard_normal((_size(environment), ensemble)))
-    method = smoother.ESMDA(
-        covariance=np.full(len(target), NOISE**2), observations=target, alpha=iterations, seed=seed
-    )
-    for _ in range(iterations):
-        final = np.asarray(_run(environment, jnp.asarray(_parameters(environment, z)))).T
-        whole = np.isfinite(final).all(axis=0)
-        if whole.sum() < 2:
-            raise InputError("fewer than 2 members of the ensemble have finite temperatures")
-        z, final = z[:, whole], final[:, whole]  # members that failed are left out from here on
-        method.prepare_assimilation(Y=final)
-        z = method.assimilate_batch(X=z)
-    return _parameters(environment, z.mean(axis=1, keepdims=True))[0]
+class _Inversion:
+    """The ensemble of the agents of one climate."""
+
+    def __init__(
+        self, environment: Environment, agents: list[int], seed: int, ensemble: int, iterations: int
+    ) -> None:
+        self.environment, self.agents, self.ensemble = environment, agents, ensemble
+        white = np.random.default_rng(seed).standard_normal(
+            (len(agents), environment.action_size, ensemble)
+        )
+        for agent, values in zip(agents, white, strict=True):
+            _correlate(environment, agent, values)
+        self.z = white.reshape(-1, ensemble)
+        target = _by_agent(environment, environment.own_target(environment.params))
+        self.method = _import_smoother().ESMDA(
+            covariance=np.tile(_variances(environment), len(agents)),
+            observations=np.asarray(target, float)[agents].ravel(),
+            alpha=iterations,
+            seed=seed,
+        )
+
+    def members(self) -> Float[np.ndarray, "ensemble agent action"]:
+        """The actions of all members; the places of those left out are filled with others."""
+        return self._actions(self.z[:, np.arange(self.ensemble) % self.z.shape[1]])
+
+    def mean(self) -> Float[np.ndarray, "agent action"]:
+        """The actions of the mean of the ensemble."""
+        return self._actions(self.z.mean(axis=1, keepdims=True))[0]
+
+    def update(self, final: Float[np.ndarray, "ensemble agent value"]) -> None:
+        """Move the ensemble by what its members gave; those that diverged are left out."""
+        own = final[: self.z.shape[1], self.agents].reshape(self.z.shape[1], -1).T
+        finite = np.isfinite(own).all(axis=0)
+        if finite.sum() < 2:
+            raise InputError("fewer than 2 members of the ensemble end with finite numbers")
+        self.method.prepare_assimilation(Y=own[:, finite])
+        self.z = self.method.assimilate_batch(X=self.z[:, finite])
+
+    def _actions(
+        self, z: Float[np.ndarray, "variable member"]
+    ) -> Float[np.ndarray, "member agent action"]:
+        low, high = self.environment.action_bounds
+        return low + (high - low) * norm.cdf(z.T.reshape(-1, len(self.agents), len(low)))
 
 
-def _size(environment: Environment) -> int:
-    return len(environment.regions) * environment.action_size
+def _by_agent(environment: Environment, fields: dict[str, Any]) -> Any:
+    """The judged fields, end to end: ``[agent, value]``."""
+    agents = len(environment.regions)
+    parts = [jnp.reshape(fields[name], (agents, -1)) for name, _ in environment.judged]
+    return jnp.concatenate(parts, axis=-1)
 
 
-def _parameters(
-    environment: Environment, z: Float[np.ndarray, "variable member"]
-) -> Float[np.ndarray, "member agent action"]:
-    low, high = environment.action_bounds
-    shape = (-1, len(environment.regions), environment.action_size)
-    return low + (high - low) * norm.cdf(z.T.reshape(shape))
+def _variances(environment: Environment) -> Float[np.ndarray, " value"]:
+    """Of the error that each value of a target is said to have.
+
+    Those of the first judged field are NOISE times its scale; the others relate to them so that
+    values count by what they weigh in the reward.
+    """
+    unit = (NOISE * environment.judged_fields[0].scale) ** 2
+    shares, sizes = [], []
+    for field, (_, weight) in zip(environment.judged_fields, environment.judged, strict=True):
+        sizes.append(int(np.prod(field.shape(environment.region_size))))
+        shares.append(weight / sizes[-1])  # of one value in the reward
+    return np.repeat([unit * shares[0] / share for share in shares], sizes)
 
 
-def _prior(
-    environment: Environment, white: Float[np.ndarray, "variable member"]
-) -> Float[np.ndarray, "variable member"]:
-    """Standard normal variables, correlated along latitude."""
-    spacing = environment.model.grid.centres[1] - environment.model.grid.centres[0]
-    cell = np.arange(environment.latitudes_set)
-    distance = spacing * (cell[:, None] - cell) / CORRELATION
-    root = np.linalg.cholesky(np.exp(-(distance**2) / 2) + 1e-6 * np.eye(len(cell)))
-    shaped = white.reshape(len(environment.regions), environment.action_size, -1).copy()
-    slices = environment.model.table.action_slices(environment.latitudes_set)
-    for row in environment.model.table:
-        if row.per_latitude:
-            shaped[:, slices[row.symbol]] = root @ shaped[:, slices[row.symbol]]
-    return shaped.reshape(white.shape)
+def _correlate(
+    environment: Environment, agent: int, white: Float[np.ndarray, "action member"]
+) -> None:
+    """Make the standard normal variables of neighbouring columns alike, in place."""
+    columns = environment.model.columns
+    cells = np.arange(len(columns))
+    if environment.shared_climate:
+        cells = environment.division.cells[environment.regions[agent]]
+    distance = _distance(columns, cells) / CORRELATION
+    root = np.linalg.cholesky(np.exp(-(distance**2) / 2) + 1e-6 * np.eye(len(cells)))
+    for row in environment.learnt:
+        if row.by_column:
+            own = environment.action_slices[row.symbol]
+            shaped = white[own].reshape(len(cells), -1)  # levels are not correlated
+            white[own] = (root @ shaped).reshape(white[own].shape)
+
+
+def _distance(columns: Columns, cells: np.ndarray) -> Float[np.ndarray, "cell cell"]:
+    """Between columns, in degrees: of latitude, or of the chord through the sphere."""
+    north = np.deg2rad(columns.latitude[cells])
+    if columns.longitude is None:
+        return np.rad2deg(north[:, None] - north)
+    east = np.deg2rad(columns.longitude[cells])
+    place = np.stack([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
+    squares = ((place[:, :, None] - place[:, None]) ** 2).sum(0)
+    return np.rad2deg(np.sqrt(squares))
 
 
 @partial(jax.jit, static_argnames="environment")
 def _run(
-    environment: Environment, actions: Float[Array, "member agent action"]
-) -> Float[Array, "member cell"]:
-    """Final temperatures of every member, of the cells that the agents are judged by."""
+    environment: Environment,
+    actions: Float[Array, "member agent action"],
+    params: EnvParams,
+    key: Key[Array, ""],
+) -> Float[Array, "member agent value"]:
+    """What every member ends with, in the regions that the agents are judged by."""
 
-    def one(action: Float[Array, "agent action"]) -> Float[Array, " cell"]:
-        shape = (environment.episode_length, *action.shape)
-        played = rollout(environment, jnp.broadcast_to(action, shape))
-        target = jnp.asarray(environment.own_target)
-        return (environment.own_error(played.temperature[-1]) + target).ravel()
+    def one(action: Float[Array, "agent action"]) -> Float[Array, "agent value"]:
+        final, _ = hold(environment, action, params, key)
+        return _by_agent(environment, environment.own_fields(final))
 
     return jax.vmap(one)(actions)
 
 
-def _import_smoother():  # type: ignore[no-untyped-def]
+def _import_smoother() -> Any:
     try:
         import iterative_ensemble_smoother
     except ImportError:

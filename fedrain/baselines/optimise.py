@@ -1,67 +1,111 @@
-"""Bounded minimisation through the differentiable model, in float64.
+"""Bounded minimisation through a differentiable model.
 
 SciPy's L-BFGS-B keeps the bounds exactly; JAX gives it the gradient. Variables are scaled to
 [0, 1], so that A in W m⁻² and albedo count alike.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 from scipy.optimize import minimize
 
-from fedrain.envs import Environment
+from fedrain.climate import HostModel
+from fedrain.climate.model import first_line
+from fedrain.envs import Environment, EnvParams
 from fedrain.errors import InputError
+
+#: What is to be small, of environment, actions, params and key: a function of a module, so that
+#: what is compiled for it serves other starts, targets and forcings too.
+Objective = Callable[[Environment, Array, EnvParams, Key[Array, ""]], Float[Array, ""]]
+
+#: Times the value at the start: what a search is told of actions with which the model diverges.
+WORST = 1e6
 
 
 class Optimum(NamedTuple):
     """What was found, and what it took."""
 
-    variables: Float[np.ndarray, "..."]
-    value: float
+    actions: Float[np.ndarray, "*shape"]
     evaluations: int
-    converged: bool
+
+
+def has_gradient(environment: Environment) -> bool:
+    """Whether its model can be differentiated: one that computes outside JAX cannot."""
+    return not isinstance(environment.model, HostModel)
 
 
 def minimise(
+    name: str,
     environment: Environment,
-    objective: Callable[[Float[Array, "*shape action"]], Float[Array, ""]],
+    objective: Objective,
     shape: tuple[int, ...],
     iterations: int,
+    key: Key[Array, ""],
 ) -> Optimum:
     """The actions, of ``shape`` and within their bounds, that make ``objective`` smallest.
 
-    From the static values. Call under ``jax.enable_x64(True)``.
+    The search starts from the static values. ``name`` is that of the baseline, for messages.
     """
-    low, high = (np.asarray(bound, float) for bound in environment.action_bounds)
-    static = environment.static_action
-    if not ((low <= static) & (static <= high)).all():
-        raise InputError("the bounds exclude the static values, where the search starts")
-    width = np.where(high > low, high - low, 1.0)
-    full = (*shape, len(low))
-
-    @jax.jit
-    def value_and_slope(scaled: Float[Array, " variable"]) -> tuple[Array, Array]:
-        return jax.value_and_grad(lambda s: objective(low + width * s.reshape(full)))(scaled)
+    model = type(environment.model).__name__
+    if not has_gradient(environment):
+        raise InputError(
+            f"{name} needs the gradient of the model, which {model} does not have: "
+            "use enki, random or static"
+        )
+    if iterations < 1:
+        raise InputError(f"there is at least 1 iteration, not {iterations}")
+    low, high = environment.action_bounds
+    start = np.broadcast_to((environment.static_actions - low) / (high - low), shape)
 
     def evaluate(scaled: Float[np.ndarray, " variable"]) -> tuple[float, np.ndarray]:
-        value, slope = value_and_slope(jnp.asarray(scaled))
-        return float(value), np.asarray(slope, float)
+        given = jnp.asarray(scaled.reshape(shape))
+        value, slope = _value_and_slope(environment, objective, given, environment.params, key)
+        return float(value), np.asarray(slope, float).ravel()
 
-    start = np.broadcast_to((static - low) / width, full).ravel()
+    try:
+        first, slope = evaluate(start.ravel())
+    except InputError:
+        raise
+    except Exception as error:  # whatever JAX says of what it cannot differentiate
+        raise InputError(
+            f"{name}: {model} cannot be differentiated ({first_line(error)})"
+        ) from None
+    if not np.isfinite(first) or not np.isfinite(slope).all():
+        what = "return" if not np.isfinite(first) else "gradient"
+        raise InputError(f"{name}: with the static values of {model}, its {what} is not finite")
+
+    def guarded(scaled: Float[np.ndarray, " variable"]) -> tuple[float, np.ndarray]:
+        value, slope = evaluate(scaled)
+        if np.isfinite(value) and np.isfinite(slope).all():
+            return value, slope
+        return WORST * (1 + abs(first)), np.zeros_like(slope)
+
     found = minimize(
-        evaluate,
-        start,
+        guarded,
+        start.ravel(),
         jac=True,
         method="L-BFGS-B",
-        bounds=list(zip(np.zeros_like(start), np.broadcast_to((high - low) / width, full).ravel(),
-                        strict=True)),
+        bounds=[(0.0, 1.0)] * start.size,
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-12,
                  "gtol": 1e-9},
     )  # fmt: skip
-    return Optimum(
-        low + width * found.x.reshape(full), float(found.fun), int(found.nfev), bool(found.success)
-    )
+    return Optimum(low + (high - low) * found.x.reshape(shape), int(found.nfev))
+
+
+@partial(jax.jit, static_argnames=("environment", "objective"))
+def _value_and_slope(
+    environment: Environment,
+    objective: Objective,
+    scaled: Array,
+    params: EnvParams,
+    key: Key[Array, ""],
+) -> tuple[Array, Array]:
+    low, high = environment.action_bounds
+    return jax.value_and_grad(
+        lambda at: objective(environment, low + (high - low) * at, params, key)
+    )(scaled)

@@ -2,20 +2,22 @@
 
 import time
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from fedrain.baselines.baseline import Baseline, check_seed, play
+from fedrain.baselines.baseline import Baseline, episode_key, play, precise
 from fedrain.envs import Environment
 
 
 def random(environment: Environment, seed: int = 0) -> Baseline:
-    """One episode of actions drawn uniformly between their bounds."""
-    check_seed(seed)
-    begin = time.perf_counter()
+    """One episode of actions drawn uniformly between their bounds.
+
+    Args:
+        environment: Any environment.
+        seed: Draws the actions, and the episode where something in it is random.
+    """
+    begin, key = time.perf_counter(), episode_key(seed)
     low, high = environment.action_bounds
     shape = (environment.episode_length, len(environment.regions), environment.action_size)
     actions = np.random.default_rng(seed).uniform(low, high, shape)
-    with jax.enable_x64(True):
-        return play("random", environment, jnp.asarray(actions), 1, begin)
+    with precise(environment):
+        return play("random", environment, actions, key, 1, begin)

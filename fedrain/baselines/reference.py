@@ -1,6 +1,6 @@
 """Where a return lies between the static model and what optimal control allows.
 
-Optimal control takes a minute, so its returns in the standard environments come with the package:
+Optimal control takes a minute, so its returns in the built-in tasks come with the package:
 ``data/limits.json``, with the command that gives them.
 """
 
@@ -8,33 +8,60 @@ import json
 from dataclasses import replace
 from importlib.resources import files
 
+from fedrain.baselines.optimise import has_gradient
 from fedrain.baselines.static import static
 from fedrain.envs import Environment, make
+from fedrain.envs.environment import same_task
 
 
 def known_limit(environment: Environment) -> float | None:
-    """Mean return of the agents under optimal control, where it is known.
+    """Mean return of the agents under optimal control; None where it is not known.
 
-    Agents of a shared climate have the same limit together, however many there are.
+    What agents see does not matter to it. Agents of a shared climate have the same limit together,
+    however many there are.
     """
     table = json.loads((files("fedrain.baselines") / "data" / "limits.json").read_text("utf-8"))
     if environment.shared_climate or environment.agents == 1:
-        single = make("ebm-v1")
-        alone = replace(
-            environment,
-            agents=1,
-            shared_climate=single.shared_climate,
-            local_observation=single.local_observation,
-        )
-        return table["return"]["shared"] if alone == single else None
-    if environment != make("ebm-v2", agents=environment.agents):
+        name, own = "shared", make("ebm-v1")
+    else:
+        name, own = f"own, {environment.agents} agents", make("ebm-v2")
+        own = replace(own, agents=environment.agents)
+    if name not in table["return"] or environment.model != own.model:
         return None
-    return table["return"].get(f"own, {environment.agents} agents")
+    every = environment.learnt == environment.model.table.learnt()
+    seen_alike = replace(
+        environment,
+        params=environment.params._replace(noise=None),
+        agents=own.agents,
+        shared_climate=own.shared_climate,
+        local_observation=own.local_observation,
+        observed=own.observed,
+        learn=None if every else environment.learn,
+        tiles=None,
+    )
+    return float(table["return"][name]) if same_task(seen_alike, own) else None
 
 
-def share_reached(environment: Environment, mean_return: float) -> float | None:
-    """Share of the way from the static model (0) to the limit (1); None where it is not known."""
-    best = known_limit(environment)
+def unknown_limit(environment: Environment) -> str | None:
+    """What to tell people, once, where the limit is not known; None where it is."""
+    if known_limit(environment) is not None:
+        return None
+    if not has_gradient(environment):
+        return "the limit of this task is not known: its model has no gradient to find it with"
+    return "the limit of this task is not known: run `fedrain baseline limit`"
+
+
+def share_reached(
+    environment: Environment, mean_return: float, best: float | None = None
+) -> float | None:
+    """Share of the way from the static model (0) to the limit (1); None where it is not known.
+
+    Args:
+        environment: Where the return was reached.
+        mean_return: Mean of the agents' returns.
+        best: The limit, if one has worked it out; the known one, if it is left out.
+    """
+    best = known_limit(environment) if best is None else best
     if best is None:
         return None
     worst = float(static(environment).returns.mean())

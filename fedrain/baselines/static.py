@@ -2,17 +2,21 @@
 
 import time
 
-import jax
-import jax.numpy as jnp
+import numpy as np
 
-from fedrain.baselines.baseline import Baseline, play
+from fedrain.baselines.baseline import Baseline, episode_key, play, precise
 from fedrain.envs import Environment
 
 
-def static(environment: Environment) -> Baseline:
-    """One episode with the static values, in float64."""
-    begin = time.perf_counter()
-    shape = (environment.episode_length, len(environment.regions), environment.action_size)
-    with jax.enable_x64(True):
-        actions = jnp.broadcast_to(jnp.asarray(environment.static_action), shape)
-        return play("static", environment, actions, 1, begin)
+def static(environment: Environment, seed: int = 0) -> Baseline:
+    """One episode with the static values, in float64.
+
+    Args:
+        environment: Any environment.
+        seed: Draws the episode, where its start, its forcing or the model is random.
+    """
+    begin, key = time.perf_counter(), episode_key(seed)
+    actions = environment.static_actions
+    with precise(environment):
+        every = np.broadcast_to(actions, (environment.episode_length, *actions.shape))
+        return play("static", environment, every, key, 1, begin)

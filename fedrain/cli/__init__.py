@@ -6,18 +6,23 @@ failed.
 """
 
 import argparse
-import json
+import re
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from fedrain import __version__
 from fedrain.cli import baseline, benchmark, evaluate, federate, stability, train, tune
-from fedrain.cli.messages import say
+from fedrain.cli.messages import add_json, print_json, say
 from fedrain.errors import FailureError, InputError
 
 
 class _Parser(argparse.ArgumentParser):
     """Wrong arguments get one line, as every other bad input does."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        # A value such as -5..5 is no option, just as -5 is none.
+        self._negative_number_matcher = re.compile(r"^-\.?\d")
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see: {self.prog} --help)")
@@ -47,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     envs = commands.add_parser("envs", help="list the environments")
-    envs.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    add_json(envs)
     envs.set_defaults(command=_envs)
 
     for command in (train, tune, federate, evaluate, baseline, benchmark, stability):
@@ -59,6 +64,6 @@ def _envs(options: argparse.Namespace) -> None:
     from fedrain.envs.listing import environment_rows, environment_table
 
     if options.json:
-        print(json.dumps({"environments": environment_rows()}))
+        print_json({"environments": environment_rows()})
     else:
         print(environment_table())

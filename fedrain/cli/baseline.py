@@ -1,14 +1,14 @@
-"""``fedrain baseline``: skill of what needs no agent."""
+"""``fedrain baseline``: skill of the non-learning baselines."""
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
-from fedrain.cli.messages import add_json, say
-from fedrain.cli.target import add_target, chosen_target
+from fedrain.cli.messages import add_json, print_json, say
+from fedrain.cli.options import add_environment, environment_options
 
 if TYPE_CHECKING:
     from fedrain.baselines import Baseline
+    from fedrain.climate import Field
     from fedrain.envs import Environment
 
 TEXTS = {
@@ -22,25 +22,19 @@ TEXTS = {
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    names = commands.add_parser("baseline", help="skill of what needs no agent").add_subparsers(
-        required=True, metavar="NAME"
-    )
+    names = commands.add_parser(
+        "baseline", help="skill of the non-learning baselines"
+    ).add_subparsers(required=True, metavar="NAME")
     for name, text in TEXTS.items():
         parser = names.add_parser(name, help=text)
         add_json(parser)
-        parser.add_argument("--env", default="ebm-v1", help="ebm-v1 (default), ebm-v2 or ebm-v3")
-        parser.add_argument("--agents", type=int, metavar="N", help="number of agents")
-        add_target(parser)
-        parser.add_argument("--latitudes", type=int, default=96, help="number of latitudes (96)")
-        parser.add_argument("--figure", metavar="FILE", help="save the picture of the profiles")
-        parser.add_argument("--out", metavar="FILE", help="parameters and temperature, as NetCDF")
+        add_environment(parser, "ebm-v1")
+        parser.add_argument("--figure", metavar="FILE", help="save a figure of the zonal means")
+        parser.add_argument("--out", metavar="FILE", help="parameters and fields, as NetCDF")
+        parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
         parser.set_defaults(command=_run, name=name)
-        if name in ("static", "random"):
-            parser.add_argument("--backend", default="jax", help="jax (default) or climlab")
         if name == "constant":
             parser.add_argument("--goal", default="final", help="final (default) or return")
-        if name in ("enki", "random"):
-            parser.add_argument("--seed", type=int, default=0, help="random seed (0)")
         if name == "enki":
             parser.add_argument("--ensemble", type=int, metavar="N", help="members")
         if name in ("enki", "limit", "constant"):
@@ -49,55 +43,71 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain import baselines
-    from fedrain.baselines.records import sequence_dataset
-    from fedrain.climate import skill_table
+    from fedrain.envs import make
     from fedrain.io import write_dataset
 
-    environment = _environment(options)
+    env = "ebm-v1" if options.env is None else options.env
+    environment = make(env, **environment_options(options))
     keys = ("goal", "seed", "ensemble", "iterations")
     given = {k: v for k in keys if (v := getattr(options, k, None)) is not None}
     result = getattr(baselines, options.name)(environment, **given)
     if options.out is not None:
-        write_dataset(options.out, sequence_dataset(environment, result))
+        write_dataset(options.out, baselines.sequence_dataset(environment, result))
     if options.figure is not None:
-        _picture(environment, result, options.figure)
+        _draw(environment, result, options.figure)
     if options.json:
-        print(json.dumps({"env": options.env, **result.as_dict()}))
+        print_json({"env": env, **result.as_dict()})
         return
-    print(skill_table({options.name: result.skill}))
-    print(f"return         {result.returns.mean():.0f} K²")
-    print(f"found with {result.model_runs} model run(s) in {result.seconds:.1f} s")
+    _print(environment, result)
     for path in (options.out, options.figure):
         if path is not None:
             say(f"written: {path}")
 
 
-def _environment(options: argparse.Namespace) -> "Environment":
-    from fedrain.envs import make
+def _print(environment: "Environment", result: "Baseline") -> None:
+    from fedrain.climate import skill_table
 
-    return make(
-        options.env,
-        agents=options.agents,
-        latitudes=options.latitudes,
-        target=chosen_target(options),
-        backend=getattr(options, "backend", "jax"),
-    )
+    print(skill_table({result.name: result.skill}))
+    first, *others = environment.judged_fields
+    for field in others:
+        print(f"{field.title}: global error {result.errors[field.name]:.3f} {_unit(field)}")
+    alone = not others and environment.judged[0][1] == 1
+    unit = f" {_unit(first)}²" if alone else ""
+    print(f"return         {result.returns.mean():.0f}{unit}")
+    print(f"found with {result.model_runs} model run(s) in {result.seconds:.1f} s")
 
 
-def _picture(environment: "Environment", result: "Baseline", path: str) -> None:
+def _unit(field: "Field") -> str:
+    """Of a difference."""
+    return "K" if field.unit == "degC" else field.unit
+
+
+def _draw(environment: "Environment", result: "Baseline", path: str) -> None:
     import numpy as np
 
     from fedrain.baselines import static
-    from fedrain.plotting import ProfileFigure
+    from fedrain.plotting import MODELS, ProfileFigure
 
-    curves = {"static": static(environment).profile}
-    labels = {"static": "static model"}
-    if result.name != "static":
-        curves["model"], labels["model"] = result.profile, result.name
-    picture = ProfileFigure(environment.model.grid.centres, np.array(environment.target), labels)
-    picture.update(
-        f"{result.name.capitalize()} parameters after {environment.episode_length} steps: "
-        f"global error {result.skill.globe:.2f} K",
+    field, columns = environment.judged_fields[0], environment.model.columns
+
+    def profile(values: Any) -> Any:
+        array = np.asarray(values, float)
+        return columns.zonal_mean(array.mean(-1) if field.levels else array)[1]
+
+    fixed = result if result.name == "static" else static(environment)
+    curves = {one.name: profile(one.final[field.name]) for one in (fixed, result)}
+    latitudes, _ = columns.zonal_mean(columns.latitude)
+    unit = _unit(field)
+    figure = ProfileFigure(
+        latitudes,
+        profile(environment.params.target[field.name]),
+        {name: MODELS[name].label for name in curves},
+        quantity=f"{field.title.capitalize()} ({'°C' if field.unit == 'degC' else field.unit})",
+        unit=unit,
+    )
+    figure.update(
+        f"{MODELS[result.name].label.capitalize()} after {environment.episode_length} steps: "
+        f"global error {result.skill.globe:.2f} {unit}",
         **curves,
     )
-    picture.save(path)
+    figure.save(path)

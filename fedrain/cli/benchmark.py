@@ -14,9 +14,9 @@ def add(commands: Any) -> None:
     names = commands.add_parser("benchmark", help="the paper's experiment matrix").add_subparsers(
         required=True, metavar="WHAT"
     )
-    run = names.add_parser("run", help="train what is missing; stop and start again at will")
-    state = names.add_parser("status", help="what is done, what runs, and how long the rest takes")
-    tables = names.add_parser("tables", help="skill tables, claims, limit, habits, cost")
+    run = names.add_parser("run", help="train what is missing; stop and resume at will")
+    state = names.add_parser("status", help="what is done, what is running, how long is left")
+    tables = names.add_parser("tables", help="skill tables, claims, limit, quirks, cost")
     figures = names.add_parser("figures", help="return curves, zonal skill, evolution")
     for parser in (run, state):
         parser.add_argument("--only", metavar="PATTERN", help="cells whose name matches (*-v3-*)")
@@ -49,8 +49,7 @@ def add(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from fedrain.paper import Store, cells, make_references
-    from fedrain.paper.jobs import cores_used, jobs_for, run_jobs
+    from fedrain.paper import Store, cells, cores_used, jobs_for, make_references, run_jobs
 
     store, matrix = Store(options.results, options.work), cells(options.only)
     if options.jobs is not None and options.jobs < 1:
@@ -60,7 +59,7 @@ def _run(options: argparse.Namespace) -> None:
         try:
             if store.read(cell) is None:
                 missing.append(cell)
-        except InputError as error:  # which is told at the end: the others can be trained
+        except InputError as error:  # reported at the end: the others can be trained
             damaged.append(error)
     if missing or not damaged:
         make_references(store, say)
@@ -79,16 +78,25 @@ def _run(options: argparse.Namespace) -> None:
 
 def _status(options: argparse.Namespace) -> None:
     from fedrain.paper import Store, cells, status
+    from fedrain.tables import GAP, Table
 
     rows = status(Store(options.results, options.work), cells(options.only))
     left = sum(row.get("expected_seconds", 0.0) for row in rows)
     if options.json:
         print(json.dumps({"cells": rows, "expected_seconds": left}))
         return
-    for row in rows:
-        seconds = row["seconds"] or row.get("expected_seconds")
-        time = "" if seconds is None else f"{seconds / 60:8.1f} min"
-        print(f"{row['cell']:<36}{row['state']:<9}{time}")
+    lines = [
+        [
+            row["cell"],
+            row["state"],
+            *(
+                GAP if row.get(name) is None else f"{row[name] / 60:.1f}"
+                for name in ("seconds", "expected_seconds")
+            ),
+        ]
+        for row in rows
+    ]
+    print(Table("", ["cell", "state", "minutes", "expected"], lines, words=2).text())
     done = sum(row["state"] == "done" for row in rows)
     print(f"{done} of {len(rows)} cells done; about {left / 3600:.1f} h to go")
 

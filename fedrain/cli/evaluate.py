@@ -1,13 +1,18 @@
 """``fedrain evaluate``: skill of a trained run."""
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
-from fedrain.cli.messages import add_json, say
+from fedrain.cli.messages import add_json, print_json, say
+from fedrain.cli.options import REFERENCES, add_noise, add_references, add_start, given
+from fedrain.cli.target import add_target
+from fedrain.errors import InputError
 
 if TYPE_CHECKING:
     from fedrain.experiment import Run
+
+#: What an episode may have that those of the training did not.
+EPISODE = ("target", "start", "noise")
 
 
 def add(commands: Any) -> None:
@@ -16,31 +21,55 @@ def add(commands: Any) -> None:
     evaluate.add_argument("run", metavar="RUN", help="folder of the run")
     evaluate.add_argument("--policy", default="local", help="local (default) or global")
     add_json(evaluate)
+    add_references(evaluate)
     evaluate.add_argument(
         "--forcing", action="store_true", help="in climates that the policy has not seen"
     )
+    group = evaluate.add_argument_group("another episode than those of the training")
+    add_target(group)
+    add_start(group)
+    add_noise(group)
     evaluate.set_defaults(command=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain.experiment import load
-    from fedrain.experiment.report import share_of_limit, skill_report
+    from fedrain.experiment.report import skill_report
     from fedrain.paper.published import published_column
 
-    run = load(options.run)
-    found = run.summary(options.policy)
+    run = load(options.run, **{name: getattr(options, name) for name in REFERENCES})
+    episode = given(options, EPISODE)
+    if options.forcing and episode:
+        texts = ", ".join(f"--{name}" for name in episode)
+        raise InputError(f"--forcing has episodes of its own: drop {texts}")
     if options.forcing:
         _forcing(run, options)
-    elif options.json:
-        share = share_of_limit(run, options.policy)
-        print(json.dumps({"run": run.configuration.name, **found, "share_of_limit": share}))
+        return
+    found = run.evaluate(options.policy, **episode) if episode else run.summary(options.policy)
+    if options.json:
+        print_json({"run": run.configuration.name, **found})
+    elif episode:
+        print(_table(run, found))
     else:
         print(skill_report(run, published_column(run.configuration)))
 
 
+def _table(run: "Run", found: dict[str, Any]) -> str:
+    """Skill in another episode, for people: mean over the seeds."""
+    from fedrain.climate import Skill, skill_table
+
+    lines = [skill_table({found["policy"]: Skill(tuple(found["bands"]), found["global"])})]
+    fields = run.configuration.make_environment().judged_fields
+    for field in fields[1:]:
+        lines.append(f"{field.title}: global error {found['fields'][field.name]:.3f} {field.unit}")
+    lines.append(f"return         {found['return']:.0f}")
+    if found["diverged_seeds"]:
+        lines.append(f"diverged: seed(s) {', '.join(map(str, found['diverged_seeds']))}")
+    return "\n".join(lines)
+
+
 def _forcing(run: "Run", options: argparse.Namespace) -> None:
-    from fedrain.experiment.forcing import evaluate_forced, forcing_table
-    from fedrain.experiment.forcing_figure import forcing_figure
+    from fedrain.experiment.scenarios import evaluate_forced, forcing_figure, forcing_table
     from fedrain.plotting import save_figure
 
     results = evaluate_forced(run, options.policy)
@@ -48,7 +77,7 @@ def _forcing(run: "Run", options: argparse.Namespace) -> None:
     save_figure(forcing_figure(results, f"{run.configuration.name}, {options.policy} policy"), path)
     if options.json:
         scenarios = {name: forced.as_dict() for name, forced in results.items()}
-        print(json.dumps({"run": run.configuration.name, "scenarios": scenarios}))
+        print_json({"run": run.configuration.name, "scenarios": scenarios})
     else:
         print(forcing_table(results))
-        say(f"picture: {path}")
+        say(f"figure: {path}")

@@ -14,8 +14,19 @@ if TYPE_CHECKING:
 TEXTS = {
     "equilibria": "every equilibrium at one solar constant, and if it is stable",
     "spectrum": "eigenvalues at every equilibrium, beside those of a fixed albedo",
-    "diagram": "follow the equilibria through both folds: tipping points, NetCDF and pictures",
+    "diagram": "follow the equilibria through both folds: tipping points, NetCDF and figures",
     "hysteresis": "dim the sun and restore it: a climate that does not come back",
+}
+#: Of what is printed for people.
+UNITS = {
+    "solar": "W m⁻²",
+    "jumps": "W m⁻²",
+    "mean": "°C",
+    "mean_before": "°C",
+    "mean_after": "°C",
+    "ice_line": "°N",
+    "leading_eigenvalue": "yr⁻¹",
+    "fixed_albedo": "yr⁻¹",
 }
 
 
@@ -67,7 +78,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(result))
     else:
-        print(_table(result))
+        print(_text(result))
 
 
 def _describe(model: "FeedbackModel", point: Any) -> dict[str, Any]:
@@ -138,14 +149,14 @@ def _diagram(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]:
     write_dataset(out / "equilibria.nc", branch_dataset(branch))
     curve = global_curve(branch.model, float(branch.mean.min()), float(branch.mean.max()))
     points = branch.at(options.solar)
-    pictures = {
+    figures = {
         "diagram.png": diagram_figure(branch, curve),
         "spectrum.png": spectrum_figure(branch, points),
         "states.png": states_figure(branch, points),
     }
-    for name, figure in pictures.items():
+    for name, figure in figures.items():
         save_figure(figure, out / name)
-        say(f"picture: {out / name}")
+        say(f"figure: {out / name}")
     return result
 
 
@@ -169,7 +180,7 @@ def _hysteresis(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]
     write_dataset(out / "hysteresis.nc", hysteresis_dataset(branch, run))
     curve = global_curve(branch.model, float(branch.mean.min()), float(branch.mean.max()))
     save_figure(diagram_figure(branch, curve, run), out / "hysteresis.png")
-    say(f"picture: {out / 'hysteresis.png'}")
+    say(f"figure: {out / 'hysteresis.png'}")
     before = int(np.abs(solar - options.solar)[: len(solar) // 2].argmin())
     after = len(solar) - 1 - before
     return {
@@ -181,19 +192,29 @@ def _hysteresis(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]
     }
 
 
-def _table(result: dict[str, Any]) -> str:
-    lines = []
+def _text(result: dict[str, Any]) -> str:
+    """What the JSON holds, for people."""
+    from fedrain.tables import Table
+
+    parts = []
     for name, value in result.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             keys = [k for k, v in value[0].items() if not isinstance(v, list)]
-            lines.append("  ".join(f"{key:>18}" for key in keys))
-            lines += ["  ".join(f"{_cell(row[key]):>18}" for key in keys) for row in value]
+            rows = [[_cell(row[key]) for key in keys] for row in value]
+            parts.append(Table("", list(map(_heading, keys)), rows, words=0).text())
         elif isinstance(value, list):
-            lines.append(f"{name}: " + " ".join(_cell(v) for v in value))
+            parts.append(f"{_heading(name)}: " + " ".join(map(_cell, value)))
         else:
-            lines.append(f"{name}: {_cell(value)}")
-    return "\n".join(lines)
+            parts.append(f"{_heading(name)}: {_cell(value)}")
+    return "\n".join(parts)
+
+
+def _heading(key: str) -> str:
+    name = key.replace("_", " ")
+    return f"{name} ({UNITS[key]})" if key in UNITS else name
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3f}".replace("-", "−") if isinstance(value, float) else str(value)

@@ -1,7 +1,7 @@
 """Arguments for a climatology of one's own."""
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedrain.errors import InputError
 
@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from fedrain.climate import ZonalMean
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
+def add_target(parser: Any) -> None:
     """Add the arguments that say which climatology is to be reached."""
     parser.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
     parser.add_argument("--variable", metavar="NAME", help="the temperature in that file")
     parser.add_argument(
-        "--weight-months", action="store_true", help="months of that file count by their length"
+        "--weight-months",
+        action="store_true",
+        help="months of that file count by their length",
     )
 
 

@@ -1,12 +1,11 @@
 """``fedrain tune``: find the hyperparameters of an experiment."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from fedrain.cli.messages import add_json, say
-from fedrain.cli.train import add_setting, add_sharing, chosen_configuration
+from fedrain.cli.messages import add_json, print_json, say
+from fedrain.cli.options import add_setting, chosen_configuration
 
 FIRST_SEED = 100  # experiments are reported on the seeds from 0: they must not be tuned on
 
@@ -15,7 +14,6 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("tune", help="find the hyperparameters of an experiment")
     add_setting(parser)
-    add_sharing(parser)
     parser.add_argument("--trials", type=int, default=50, metavar="N", help="trials in all (50)")
     parser.add_argument("--objective", default="skill", help="skill (default) or return")
     parser.add_argument("--space", metavar="FILE", help="TOML file with your own search space")
@@ -29,11 +27,14 @@ def _run(options: argparse.Namespace) -> None:
     from fedrain.errors import InputError
     from fedrain.tuning import Tuning, load_space, tune
 
-    if options.seeds < 1 or options.trials < 1:
+    number = 1 if options.seeds is None else options.seeds
+    if isinstance(number, int):
+        options.seeds = list(range(FIRST_SEED, FIRST_SEED + number))
+    if not options.seeds or options.trials < 1:
         raise InputError("a study has one or more seeds, and one or more trials")
-    options.seeds = list(range(FIRST_SEED, FIRST_SEED + options.seeds))
     configuration = chosen_configuration(options)
-    tuning = Tuning(configuration, load_space(options.algo, options.space), options.objective)
+    space = load_space(configuration.named.algo or configuration.algo, options.space)
+    tuning = Tuning(configuration, space, options.objective)
     folder = Path("studies")
     study = Path(options.study or folder / f"{configuration.name}.journal")
     out = Path(options.out or folder / f"{configuration.name}.toml")
@@ -42,7 +43,7 @@ def _run(options: argparse.Namespace) -> None:
     say(f"{configuration.name}, {len(configuration.seeds)} seed(s) a trial, study {study}")
     found = tune(tuning, study, options.trials, out, say)
     if options.json:
-        print(json.dumps(found))
+        print_json(found)
     else:
         print(f"best {found['objective']}: {found['best']:.4g} after {found['trials']} trials")
         say(f"preset: {out} (fedrain train --preset {out})")

@@ -82,28 +82,24 @@ def target_fields(
     return found
 
 
-def _target(
-    target: Target, field: Field, model: ClimateModel
-) -> Float[np.ndarray, "column ..."]:
+def _target(target: Target, field: Field, model: ClimateModel) -> Float[np.ndarray, "column ..."]:
+    if target is None and field.name != SURFACE_TEMPERATURE.name:
+        raise InputError(
+            f"no target for {field.name}: there is a built-in one for "
+            f"{SURFACE_TEMPERATURE.name} only"
+        )
     if target is None:
-        if field.name != SURFACE_TEMPERATURE.name:
-            raise InputError(
-                f"no target for {field.name}: there is a built-in one for "
-                f"{SURFACE_TEMPERATURE.name} only"
-            )
-        return interpolate(ncep_zonal_mean(), model.columns)
-    if isinstance(target, str | Path):
+        target = ncep_zonal_mean()
+    elif isinstance(target, str | Path):
         target = read_zonal_mean(target)
     elif hasattr(target, "to_dataset"):
         target = zonal_mean_of(target)
     if isinstance(target, ZonalMean):
-        return interpolate(target, model.columns)
+        return _zonal_target(target, field, model)
     try:
         values = np.array(target, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(
-            "a target must be numbers, a NetCDF file, a DataArray or None"
-        ) from None
+        raise InputError("a target must be numbers, a NetCDF file, a DataArray or None") from None
     expected = field.shape(len(model.columns))
     if values.shape != expected:
         what = "latitudes" if model.columns.is_zonal and len(expected) == 1 else "columns"
@@ -111,8 +107,20 @@ def _target(
             f"the target has shape {values.shape}, but the model has {expected[0]} {what}"
             + (f" of {expected[1]} levels" if len(expected) > 1 else "")
         )
+    if field.name == SURFACE_TEMPERATURE.name and field.unit == "degC" and values.ndim == 1:
+        check_temperatures(model.columns.latitude, values)
     if not np.isfinite(values).all():
         raise InputError(f"the target of {field.name} has a value that is missing or not finite")
-    if field.name == SURFACE_TEMPERATURE.name and values.ndim == 1:
-        check_temperatures(model.columns.latitude, values)
     return values
+
+
+def _zonal_target(
+    zonal: ZonalMean, field: Field, model: ClimateModel
+) -> Float[np.ndarray, " column"]:
+    """A surface temperature in °C on the columns, in the unit of the field."""
+    if field.levels or field.unit not in ("degC", "K"):
+        raise InputError(
+            f"the target of {field.name} cannot be a zonal mean of the surface temperature: "
+            "give its values in every column" + (" and level" if field.levels else "")
+        )
+    return interpolate(zonal, model.columns) + (273.15 if field.unit == "K" else 0.0)

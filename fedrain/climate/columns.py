@@ -21,6 +21,11 @@ def frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def is_integer(value: object) -> bool:
+    """Whether a value is an integer, and not a truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Latitude, and longitude if there is one, of every column in degrees; and area weights.
@@ -88,8 +93,13 @@ class Columns:
         across = len(np.unique(self.longitude))
         if len(self) % across:
             return (len(self),)
-        rows = self.latitude.reshape(-1, across)
-        regular = (rows == rows[:, :1]).all() and (np.diff(rows[:, 0]) > 0).all()
+        rows, east = (a.reshape(-1, across) for a in (self.latitude, self.longitude))
+        regular = (
+            (rows == rows[:, :1]).all()
+            and (np.diff(rows[:, 0]) > 0).all()
+            and (east == east[:1]).all()
+            and (np.diff(east[0]) > 0).all()
+        )
         return rows.shape if regular else (len(self),)
 
     @cached_property
@@ -122,8 +132,7 @@ class Regions:
     tiles: tuple[int, int] | None = None  # rows and columns of tiles, on a rectangular grid
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.number, int | np.integer) and not isinstance(self.number, bool)
-        if not whole or self.number < 1 or len(self.columns) % self.number:
+        if not is_integer(self.number) or self.number < 1 or len(self.columns) % self.number:
             raise InputError(
                 f"{self.number!r} agents do not divide {len(self.columns)} "
                 f"{'latitudes' if self.columns.is_zonal else 'columns'}: "
@@ -131,7 +140,9 @@ class Regions:
             )
         if self.tiles is not None:
             shape = self.columns.shape
-            if len(shape) != 2 or self.tiles[0] * self.tiles[1] != self.number:
+            if len(shape) != 2:
+                raise InputError("tiles divide columns on a latitude–longitude grid, not others")
+            if min(self.tiles) < 1 or self.tiles[0] * self.tiles[1] != self.number:
                 raise InputError(f"{self.tiles} tiles do not make {self.number} regions")
             if shape[0] % self.tiles[0] or shape[1] % self.tiles[1]:
                 raise InputError(f"{self.tiles} tiles do not divide {shape} columns equally")
@@ -173,7 +184,7 @@ class Regions:
         return len(self.columns) // self.number
 
     def take(self, values: Any) -> Any:
-        """``[..., column, *rest]`` → ``[..., region, cell, *rest]`` for ``[column, *rest]``."""
+        """``[column, *rest]`` → ``[region, cell, *rest]``: the values of each region."""
         if self.in_order:
             return values.reshape(self.number, self.size, *values.shape[1:])
         return jnp.asarray(values)[self.cells]
@@ -205,9 +216,11 @@ class Regions:
         text = f"{_latitude(edges[own.min()])} to {_latitude(edges[own.max() + 1])}"
         if self.layout is None or self.layout[1] == 1:
             return text
-        wide = 360 / self.layout[1]
-        west = region % self.layout[1] * wide
-        return f"{text}, {west:g}°E to {west + wide:g}°E"
+        assert self.columns.longitude is not None
+        own_east = self.columns.longitude[self.cells[region]]
+        wide = 360 / self.columns.shape[1]
+        west = (own_east.min() - wide / 2) % 360
+        return f"{text}, {west:g}°E to {west + 360 / self.layout[1]:g}°E"
 
 
 def divisors(number: int) -> list[int]:

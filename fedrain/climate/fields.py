@@ -37,6 +37,8 @@ class Field:
             raise InputError(f"{self.name}: its scale must be a positive number, not {self.scale}")
         if not self.low < self.high:
             raise InputError(f"{self.name}: there is nothing between {self.low} and {self.high}")
+        # A list or an array cannot be hashed.
+        object.__setattr__(self, "levels", tuple(float(level) for level in self.levels))
 
     @property
     def title(self) -> str:
@@ -56,12 +58,16 @@ class Field:
 
 @dataclass(frozen=True)
 class Forcing:
-    """A number that acts on a model from outside: ``longwave``, ``solar``, …"""
+    """A number that acts on a model from outside, such as ``longwave`` or ``solar``."""
 
     name: str
     unit: str
     default: float = 0.0
     long_name: str = ""
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.default):
+            raise InputError(f"{self.name}: its default must be a number, not {self.default}")
 
 
 SURFACE_TEMPERATURE = Field(

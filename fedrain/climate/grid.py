@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from fedrain.climate.columns import Columns, frozen
+from fedrain.climate.columns import Columns, frozen, is_integer
 from fedrain.errors import InputError
 
 EARTH_RADIUS = 6.373e6  # m, as climlab
@@ -23,7 +23,7 @@ class Grid:
     latitudes: int = 96
 
     def __post_init__(self) -> None:
-        if isinstance(self.latitudes, bool) or not isinstance(self.latitudes, int | np.integer):
+        if not is_integer(self.latitudes):
             raise InputError(f"latitudes must be an integer, not {self.latitudes!r}")
         if self.latitudes < 2:
             raise InputError(f"a grid needs at least 2 latitudes, not {self.latitudes}")

@@ -4,23 +4,24 @@ A model is a pure function ``state, parameters, forcing, key → state`` with fi
 and judged. Whatever has the parts of :class:`ClimateModel` is one; nothing has to be inherited.
 """
 
-from functools import partial
+from collections.abc import Mapping
+from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, ArrayLike, Key
 
 from fedrain.climate.columns import Columns
 from fedrain.climate.fields import Field, Forcing
 from fedrain.climate.parameters import Parameters, ParameterTable
-from fedrain.errors import InputError
+from fedrain.errors import InputError, unknown
 
 #: Any pytree of arrays.
 ModelState = Any
 #: Values of the forcings by name.
-Forcings = dict[str, Float[Array, ""]]
+Forcings = Mapping[str, ArrayLike]
 
 
 @runtime_checkable
@@ -85,20 +86,28 @@ def check_model(model: object) -> None:
         ("columns", Columns, "fedrain.climate.Columns"),
         ("table", ParameterTable, "a fedrain.climate.ParameterTable"),
         ("fields", tuple, "a tuple of fedrain.climate.Field"),
-        ("forcings", tuple, "a tuple of fedrain.climate.Forcing"),
+        ("forcings", tuple, "a tuple of fedrain.climate.Forcing, empty if there are none"),
     ):
         if not isinstance(getattr(model, part), kind):
             raise InputError(f"{name}: its {part} must be {text}")
+    for part, of in (("fields", Field), ("forcings", Forcing)):
+        things = getattr(model, part)
+        if not all(isinstance(one, of) for one in things):
+            raise InputError(f"{name}: its {part} must be a tuple of fedrain.climate.{of.__name__}")
+        if len({one.name for one in things}) < len(things):
+            names = ", ".join(one.name for one in things)
+            raise InputError(f"{name}: a name occurs twice among its {part} {names}")
     if not model.fields:
         raise InputError(f"{name} has no field that could be judged")
     model.table.static(len(model.columns))  # refuses defaults that do not fit the columns
-    _check_shapes(name, model)
+    _check_shapes(model)  # type: ignore[arg-type]  # that it is hashable is known by now
     if (check_host := getattr(model, "check_host", None)) is not None:
         check_host()
 
 
-def _check_shapes(name: str, model: ClimateModel) -> None:
-    columns = len(model.columns)
+@lru_cache(maxsize=32)  # tracing takes a while, and environments of one model are many
+def _check_shapes(model: ClimateModel) -> None:
+    name, columns = type(model).__name__, len(model.columns)
     try:
         state = jax.eval_shape(model.init, jax.eval_shape(lambda: jax.random.key(0)))
     except Exception as error:
@@ -107,6 +116,8 @@ def _check_shapes(name: str, model: ClimateModel) -> None:
         seen = jax.eval_shape(model.observe, state)
     except Exception as error:
         raise InputError(f"{name}: observe fails ({first_line(error)})") from None
+    if not isinstance(seen, Mapping):
+        raise InputError(f"{name}: observe must give a dictionary of fields by name")
     for field in model.fields:
         if field.name not in seen:
             raise InputError(f"{name}: observe does not give the field {field.name!r}")
@@ -123,22 +134,45 @@ def _check_shapes(name: str, model: ClimateModel) -> None:
         )
     except Exception as error:
         raise InputError(f"{name}: step fails ({first_line(error)})") from None
-    before = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)]
-    same_tree = jax.tree.structure(after) == jax.tree.structure(state)
-    if not same_tree or [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(after)] != before:
+    if not same_structure(state, after) or _shapes(state) != _shapes(after):
         raise InputError(
             f"{name}: step changes the structure, shapes or types of the state: "
             f"{_shapes(state)} becomes {_shapes(after)}"
         )
 
 
-def check_start(model: ClimateModel, fields: dict[str, Array]) -> None:
-    """Refuse a start that shows numbers which are not finite."""
-    for name, values in fields.items():
-        array = np.asarray(values)
-        if not np.isfinite(array).all():
-            kind = type(model).__name__
-            raise InputError(f"{kind}: {name} is NaN or infinite at the start of an episode")
+def check_start(model: ClimateModel, start: Mapping[str, ArrayLike]) -> None:
+    """Refuse a start with numbers that are not finite, or beyond what its fields can show.
+
+    Args:
+        model: A climate model.
+        start: By argument of ``init``: lowest and highest, both of which are tried.
+    """
+    kind = type(model).__name__
+    ends = [{name: jnp.asarray(bounds)[end] for name, bounds in start.items()} for end in (0, 1)]
+    for end in ends if start else ends[:1]:
+        try:
+            seen = model.observe(model.init(jax.random.key(0), **end))
+        except Exception as error:
+            raise InputError(f"{kind}: cannot start ({first_line(error)})") from None
+        for field in model.fields:
+            values = np.asarray(seen[field.name])
+            if values.shape != field.shape(len(model.columns)):
+                raise InputError(f"{kind}: {field.name} starts with shape {values.shape}")
+            if not np.isfinite(values).all():
+                raise InputError(
+                    f"{kind}: {field.name} is NaN or infinite at the start of an episode"
+                )
+            if values.min() < field.low or values.max() > field.high:
+                raise InputError(
+                    f"{kind}: {field.name} starts at {values.min():g} to {values.max():g} "
+                    f"{field.unit}: it must be within {field.low:g} to {field.high:g}"
+                )
+
+
+def same_structure(one: Any, other: Any) -> bool:
+    """Whether two pytrees differ in their leaves only."""
+    return bool(jax.tree.structure(one) == jax.tree.structure(other))  # type: ignore[operator]
 
 
 def _shapes(tree: Any) -> str:
@@ -187,7 +221,7 @@ def trajectory(
     forcing: Forcings | None = None,
     key: Key[Array, ""] | None = None,
 ) -> ModelState:
-    """The state after each of ``steps`` steps: as :func:`integrate`, with a leading axis of time."""
+    """The state after each of ``steps`` steps, as :func:`integrate`: with a leading time axis."""
     return _advance(model, state, parameters, steps, forcing, key, keep=True)[1]
 
 
@@ -200,7 +234,10 @@ def _advance(
     key: Key[Array, ""] | None,
     keep: bool = False,
 ) -> tuple[ModelState, ModelState | None]:
-    forced = no_forcing(model) | (forcing or {})
+    forced = {**no_forcing(model), **(forcing or {})}
+    for name in forced:
+        if name not in (known := [one.name for one in model.forcings]):
+            raise unknown(f"forcing of {type(model).__name__}", name, known)
     first = jax.random.key(0) if key is None else key
 
     def advance(before: ModelState, step: Array) -> tuple[ModelState, ModelState | None]:

@@ -99,9 +99,9 @@ def zonal_mean_of(data: xr.DataArray, weight_months: bool = False) -> ZonalMean:
     """As :func:`read_zonal_mean`, of a field that is in memory."""
     name = str(data.name or "temperature")
     dataset = data.to_dataset(name=name)
-    for key in dataset.variables:
-        if dataset[key].dtype.kind in "Mm":  # dates: the mean over them is all that is wanted
-            dataset = dataset.drop_vars(key)
+    # Of dates, the mean over them is all that is wanted.
+    dates = [key for key in dataset.variables if dataset[key].dtype.kind in "Mm"]
+    dataset = dataset.drop_vars(dates)
     try:
         return _zonal_mean(dataset, name, weight_months)
     except InputError as error:

@@ -53,8 +53,9 @@ class Parameter:
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
             raise unknown("scope of a parameter", str(self.scope), list(SCOPES))
-        if isinstance(self.default, list | np.ndarray):
-            object.__setattr__(self, "default", tuple(np.ravel(self.default).tolist()))
+        given: Any = self.default
+        if isinstance(given, list | np.ndarray):  # a list or an array cannot be hashed
+            object.__setattr__(self, "default", tuple(np.ravel(given).tolist()))
         if self.scope == "global" and isinstance(self.default, tuple):
             raise InputError(f"{self.symbol}: a global parameter has one default, not several")
         values = self._defaults
@@ -209,8 +210,8 @@ def _number(symbol: str, value: object) -> float:
 
 
 def _default(symbol: str, value: object) -> float | tuple[float, ...]:
-    if isinstance(value, tuple | list | np.ndarray) and np.ndim(value):  # type: ignore[arg-type]
-        return tuple(_number(symbol, one) for one in np.ravel(value))  # type: ignore[arg-type]
+    if isinstance(value, tuple | list | np.ndarray) and np.ndim(value):
+        return tuple(_number(symbol, one) for one in np.ravel(value))
     return _number(symbol, value)
 
 

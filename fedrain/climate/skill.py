@@ -1,7 +1,6 @@
 """How far a temperature profile is from the target, in the six 30° bands of the paper."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fedrain.climate.columns import Columns
+from fedrain.tables import Table
 
 BAND_NAMES = ("90°S–60°S", "60°S–30°S", "30°S–0°", "0°–30°N", "30°N–60°N", "60°N–90°N")
 BAND_EDGES = np.linspace(-90.0, 90.0, 7)
@@ -59,12 +59,9 @@ def band_skill(
 
 def skill_table(columns: dict[str, Skill]) -> str:
     """A plain-text table of areaWRMSE in K, a column for each named skill."""
-    widths = [max(len(name), 8) for name in columns]
-    rows: list[Sequence[str]] = [["areaWRMSE (K)", *columns]]
-    for i, name in enumerate(BAND_NAMES):
-        rows.append([name, *(f"{skill.bands[i]:.3f}" for skill in columns.values())])
-    rows.append(["global", *(f"{skill.globe:.3f}" for skill in columns.values())])
-    return "\n".join(
-        f"{row[0]:<14}" + "".join(f"  {cell:>{w}}" for cell, w in zip(row[1:], widths, strict=True))
-        for row in rows
-    )
+    figures = [(*skill.bands, skill.globe) for skill in columns.values()]
+    rows = [
+        [name, *(f"{value:.3f}" for value in values)]
+        for name, *values in zip((*BAND_NAMES, "global"), *figures, strict=True)
+    ]
+    return Table("", ["areaWRMSE (K)", *columns], rows).text()

@@ -4,20 +4,20 @@ Arrays keep the leading agent axis of the functional environment, behind a leadi
 where many copies run at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Array, Float, Key, UInt8, UInt32
 
-from fedrain.envs.environment import EnvParams, Environment, State, Transition
+from fedrain.climate.models.host import clear_failures
+from fedrain.envs.environment import Environment, EnvParams, State, Transition
+from fedrain.envs.options import changed_params
 from fedrain.envs.render import RENDER_MODES, Renderer
-from fedrain.envs.tasks import changed_params
 from fedrain.errors import InputError
 
 
@@ -36,8 +36,8 @@ def compiled(environment: Environment, batch: int | None) -> Compiled:
         key: Key[Array, ""], params: EnvParams
     ) -> tuple[State, Float[Array, "*batch agent obs"]]:
         if batch is None:
-            return environment.reset(key, params)
-        keys = jax.random.split(key, batch)
+            return environment.reset(jax.random.fold_in(key, 0), params)
+        keys = jax.random.split(jax.random.fold_in(key, 0), batch)
         return jax.vmap(environment.reset, in_axes=(0, None))(keys, params)
 
     def step(
@@ -84,17 +84,18 @@ class Adapter:
         return Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
     def reset(
-        self, seed: int | None = None, options: Mapping[str, Any] | None = None
+        self, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None
     ) -> Float[np.ndarray, "*batch agent obs"]:
         """Start an episode; ``options`` change its start, target, forcing or noise."""
         if seed is not None:
             self._random = np.random.default_rng(seed)
         self.params = changed_params(self.environment, options)
-        with self._precision():
+        with self._precision(), clear_failures():
             self._key = jax.random.key(int(self._random.integers(2**32)))
             self._state, observation = self._functions.reset(self._key, self.params)
+            seen = np.array(observation, np.float32)
         self.time = 0
-        return np.array(observation, np.float32)
+        return seen
 
     def step(
         self, action: Float[np.ndarray, "*batch agent action"]
@@ -102,14 +103,14 @@ class Adapter:
         """Observation, reward and whether the episode ends, after one step."""
         if self._state is None:
             raise InputError("reset the environment before its first step")
-        with self._precision():
+        with self._precision(), clear_failures():
             transition = self._functions.step(
                 self._key, np.uint32(self.time + 1), self._state, action.astype(self.dtype),
                 self.params,
             )  # fmt: skip
+            observation, reward = jax.device_get((transition.observation, transition.reward))
         self._state = transition.state
         self.time += 1  # counted here too: fetching it would cost as much as the step itself
-        observation, reward = jax.device_get((transition.observation, transition.reward))
         ends = self.time >= self.environment.episode_length
         return np.array(observation, np.float32), reward, ends
 
@@ -142,7 +143,8 @@ class Adapter:
             raise InputError(
                 f"choose a render mode when the environment is made: {', '.join(RENDER_MODES)}"
             )
-        return self._renderer.draw(self.state, self.params)
+        with self._precision(), clear_failures():
+            return self._renderer.draw(self.state, self.params, self._key)
 
     def show(self) -> None:
         """Keep the screen up to date, if there is one to keep."""

@@ -15,59 +15,23 @@ what may differ from episode to episode (start, target, forcing, sensor noise) i
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float, Int, Key
+from jaxtyping import Array, ArrayLike, Float, Key
 
-from fedrain.climate.columns import Regions, frozen
+from fedrain.climate.columns import Regions, frozen, is_integer
 from fedrain.climate.fields import Field
-from fedrain.climate.model import ClimateModel, ModelState, check_model, check_start
+from fedrain.climate.model import ClimateModel, ModelState, check_model, check_start, same_structure
 from fedrain.climate.parameters import ParameterTable
+from fedrain.envs.episode import EnvParams, State, Transition, draw, in_force
+from fedrain.envs.observation import EXTRAS, Observation
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
 
-#: What agents may be shown beside fields: the target of the judged fields, how far they are from
-#: it, and the time of year as its sine and cosine.
-EXTRAS = ("target", "error", "season")
-
-
-class EnvParams(NamedTuple):
-    """What may differ from episode to episode. Bounds are drawn from when an episode starts.
-
-    Args:
-        target: By judged field: ``[column]`` or ``[column, level]``.
-        start: By argument of the model's ``init``: lowest and highest, ``[2, ...]``.
-        forcing: By name: lowest and highest, ``[2]``, or ``[climate, 2]`` for climates that differ.
-        ramp: Steps over which the forcing sets in; 0: it is there from the first step.
-        noise: Standard deviation of the error of what agents see, as a share of each field's scale;
-            None: there is none.
-    """
-
-    target: dict[str, Float[Array, "column ..."]]
-    start: dict[str, Float[Array, "2 ..."]]
-    forcing: dict[str, Float[Array, "... 2"]]
-    ramp: Float[Array, ""]
-    noise: Float[Array, ""] | None = None
-
-
-class State(NamedTuple):
-    """The state of every climate, what forces it, and the number of steps since the start."""
-
-    climate: ModelState  # arrays with a leading climate axis
-    forcing: dict[str, Float[Array, " climate"]]
-    time: Int[Array, ""]
-
-
-class Transition(NamedTuple):
-    """What one step gives: arrays with a leading agent axis, and one end for all agents."""
-
-    state: State
-    observation: Float[Array, "agent obs"]
-    reward: Float[Array, " agent"]
-    truncated: Bool[Array, ""]
+__all__ = ["EnvParams", "Environment", "State", "Transition", "is_integer", "same_task"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +48,7 @@ class Environment:
         episode_length: Steps in an episode.
         learn: Symbols of the parameters that agents set; all, unless they are named.
         judged: Judged fields with their weights.
-        observed: Names of fields, and of :data:`EXTRAS`, that agents see.
+        observed: Names of fields, and of ``target``, ``error`` and ``season``, that agents see.
         tiles: Rows and columns of regions, on a latitude–longitude grid.
         only_region: Keep one agent of an environment without a shared climate: its climate does not
             depend on the others, so theirs need not be run.
@@ -106,7 +70,10 @@ class Environment:
         check_model(self.model)
         _ = self.division.cells  # refuses what cannot be divided
         if not len(self.learnt):
-            raise InputError("no parameter is left to learn: all are fixed by their bounds")
+            raise InputError("no parameter is learnt: name one whose bounds leave it a choice")
+        for one in self.model.fields:
+            if one.name in EXTRAS:
+                raise InputError(f"no field can be called {one.name!r}: it means something else")
         for name, _ in self.judged:
             self.field(name)
         for name in self.observed:
@@ -179,44 +146,21 @@ class Environment:
         return tuple(self.field(name) for name, _ in self.judged)
 
     @cached_property
-    def _observed_fields(self) -> list[tuple[str, Field | None]]:
-        """What an agent sees, in order: a field, or target or error of a judged one; or season."""
-        found: list[tuple[str, Field | None]] = []
-        for name in self.observed:
-            if name == "season":
-                found.append((name, None))
-            elif name in EXTRAS:
-                found += [(name, one) for one in self.judged_fields]
-            else:
-                found.append((name, self.field(name)))
-        return found
+    def observation(self) -> Observation:
+        """What one agent is shown, part by part."""
+        return Observation.of(
+            self.observed, self.model.fields, self.judged_fields, self.columns_seen
+        )
 
-    @cached_property
+    @property
     def observation_bounds(self) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
         """Lowest and highest observation."""
-        low, high = [], []
-        for name, one in self._observed_fields:
-            size = 2 if one is None else int(np.prod(one.shape(self.columns_seen)))
-            limits = (-1.0, 1.0) if one is None else (one.low, one.high)
-            if name == "error":
-                limits = (-np.inf, np.inf)
-            low.append(np.full(size, limits[0], np.float32))
-            high.append(np.full(size, limits[1], np.float32))
-        nothing = np.zeros(0, np.float32)
-        return frozen(np.concatenate([nothing, *low])), frozen(np.concatenate([nothing, *high]))
+        return self.observation.bounds
 
     @property
     def observation_size(self) -> int:
         """Numbers that one agent sees."""
         return len(self.observation_bounds[0])
-
-    @cached_property
-    def _scale(self) -> tuple[float, ...]:
-        sizes = [
-            (1.0, 2) if one is None else (one.scale, int(np.prod(one.shape(self.columns_seen))))
-            for _, one in self._observed_fields
-        ]
-        return tuple(scale for scale, size in sizes for _ in range(size))
 
     @cached_property
     def action_bounds(self) -> tuple[Float[np.ndarray, " action"], Float[np.ndarray, " action"]]:
@@ -257,7 +201,7 @@ class Environment:
             observation_size=self.observation_size,
             low=tuple(low.tolist()),
             high=tuple(high.tolist()),
-            scale=self._scale,
+            scale=self.observation.scale,
             places=tuple((float(a), float(b)) for a, b in self.division.centres),
             common=tuple(common),
             profiles=tuple((part.start, part.stop) for part in profiles),
@@ -280,8 +224,8 @@ class Environment:
         keys = jax.random.split(key, 3 * self.climates).reshape(self.climates, 3)
 
         def start(keys: Key[Array, "3"], bounds: Any) -> tuple[ModelState, Any]:
-            drawn = _draw(keys[0], params.start)
-            return self.model.init(keys[1], **drawn), _draw(keys[2], bounds)
+            drawn = draw(keys[0], params.start)
+            return self.model.init(keys[1], **drawn), draw(keys[2], bounds)
 
         spread = {
             name: jnp.broadcast_to(jnp.asarray(bounds), (self.climates, 2))
@@ -324,8 +268,7 @@ class Environment:
     ) -> State:
         """Every climate one step later, with these parameters."""
         keys = jax.random.split(key, self.climates)
-        share = jnp.clip((state.time + 1) / jnp.maximum(params.ramp, 1), 0, 1)
-        forcing = {name: share * value for name, value in state.forcing.items()}
+        forcing = in_force(state, params, self.model.forcings)
         climate = jax.vmap(self.model.step)(state.climate, parameters, forcing, keys)
         return State(climate, state.forcing, state.time + 1)
 
@@ -384,25 +327,17 @@ class Environment:
         """What each agent sees, kept within the bounds of the observation."""
         params = self.params if params is None else params
         seen = jax.vmap(self.model.observe)(state.climate)
-        parts = []
-        for name, one in self._observed_fields:
-            if one is None:
-                parts.append(self._season(state))
-                continue
-            shown = self._shown(seen[one.name])
-            if name in EXTRAS:
-                target = jnp.asarray(params.target[one.name], shown.dtype)
-                every = jnp.broadcast_to(target, (self.climates, *target.shape))
-                shown = shown - self._shown(every) if name == "error" else self._shown(every)
-            parts.append(shown.reshape(len(self.regions), -1))
-        if not parts:
-            return jnp.zeros((len(self.regions), 0))
-        whole = jnp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
+        observation, agents = self.observation, len(self.regions)
+        shown = {one.name: self._shown(seen[one.name]) for one in observation.sensed}
         if params.noise is not None and key is not None:
-            drawn = jax.random.normal(jax.random.fold_in(key, 1), whole.shape, whole.dtype)
-            whole = whole + params.noise * jnp.asarray(self._scale, whole.dtype) * drawn
-        low, high = self.observation_bounds
-        return jnp.clip(whole, low, high)
+            shown = observation.measured(shown, jnp.asarray(params.noise), key)
+        target = {}
+        if observation.shows("target") or observation.shows("error"):
+            for name, _ in self.judged:
+                values = jnp.asarray(params.target[name], seen[name].dtype)
+                target[name] = self._shown(jnp.broadcast_to(values, seen[name].shape))
+        season = self._season(state) if observation.shows("season") else None
+        return observation.put_together(agents, shown, target, season)
 
     def _shown(self, values: Float[Array, "climate column ..."]) -> Float[Array, "agent seen ..."]:
         if self.local_observation:
@@ -452,30 +387,13 @@ class Environment:
             return every
         return {name: values[np.array(self.regions)] for name, values in every.items()}
 
-    def check_start(self) -> None:
-        """Refuse a model that starts from numbers which are not finite."""
-        state, _ = self.reset()
-        check_start(self.model, self.own_fields(state))
-
-
-def _draw(key: Key[Array, ""], bounds: dict[str, Any]) -> dict[str, Array]:
-    """A number, or array, between its bounds: exactly the bound where they are the same."""
-    drawn = {}
-    for i, name in enumerate(sorted(bounds)):
-        low, high = bounds[name][0], bounds[name][1]
-        share = jax.random.uniform(jax.random.fold_in(key, i), (), jnp.result_type(low))
-        drawn[name] = low + (high - low) * share
-    return drawn
-
-
-def is_integer(value: object) -> bool:
-    """Whether a value is an integer, and not a truth value."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    def check_start(self, params: EnvParams | None = None) -> None:
+        """Refuse a start that the model cannot show."""
+        check_start(self.model, (self.params if params is None else params).start)
 
 
 def same_task(one: Environment, other: Environment) -> bool:
     """Whether two environments are equal, and so are their start, target, forcing and noise."""
-    if one != other or jax.tree.structure(one.params) != jax.tree.structure(other.params):
+    if one != other or not same_structure(one.params, other.params):
         return False
-    pairs = zip(jax.tree.leaves(one.params), jax.tree.leaves(other.params), strict=True)
-    return all(np.array_equal(a, b) for a, b in pairs)
+    return jax.tree.all(jax.tree.map(np.array_equal, one.params, other.params))

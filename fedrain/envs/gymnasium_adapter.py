@@ -35,7 +35,7 @@ class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode; ``options`` may change ``start``, ``target``, ``forcing``, ``noise``."""
+        """Start an episode; ``options`` may change its start, target, forcing, ramp or noise."""
         super().reset(seed=seed)
         observation = self.adapter.reset(seed, options)
         self.adapter.show()

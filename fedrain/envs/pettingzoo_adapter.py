@@ -72,7 +72,9 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         self.possible_agents = [f"region_{i}" for i in environment.regions]
         self.agents: list[str] = []
         # A space for each agent, so that each has a random generator of its own.
-        self.observation_spaces = {a: self.adapter.observation_space() for a in self.possible_agents}
+        self.observation_spaces = {
+            a: self.adapter.observation_space() for a in self.possible_agents
+        }
         self.action_spaces = {a: self.adapter.action_space() for a in self.possible_agents}
 
     def observation_space(self, agent: str) -> Box:
@@ -86,7 +88,7 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], Infos]:
-        """Start an episode; ``options`` may change ``start``, ``target``, ``forcing``, ``noise``."""
+        """Start an episode; ``options`` may change its start, target, forcing, ramp or noise."""
         observation = self.adapter.reset(seed, options)
         self.agents = list(self.possible_agents)
         self.adapter.show()

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Array, Float, Key, UInt8
 
 from fedrain.climate.skill import area_weighted_rmse
-from fedrain.envs.environment import EnvParams, Environment, State
+from fedrain.envs.environment import Environment, EnvParams, State
 from fedrain.envs.rollout import rollout
 from fedrain.errors import InputError
 
@@ -35,6 +35,11 @@ class Renderer:
         self.environment = environment
         self.field = environment.judged_fields[0]
         self.mode = mode
+        self._episode: tuple[Key[Array, ""], Float[np.ndarray, "time ..."]] | None = None
+
+    @property
+    def _error_unit(self) -> str:
+        return "K" if self.field.unit == "degC" else self.field.unit
 
     def _columns(self, values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "... column"]:
         """A field with its levels averaged."""
@@ -43,18 +48,19 @@ class Renderer:
     def _profile(self, values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "... lat"]:
         return self.environment.model.columns.zonal_mean(self._columns(values))[1]
 
-    @cached_property
-    def static_fields(self) -> Float[np.ndarray, "time ..."]:
-        """The static model from the start to the end of an episode."""
-        environment = self.environment
-        shape = (environment.episode_length, *environment.static_actions.shape)
-        with jax.enable_x64(True):
-            start, _ = environment.reset()
-            states = rollout(environment, jnp.broadcast_to(environment.static_actions, shape)).state
-            after = jax.vmap(self._first)(states)
-            return np.concatenate([np.asarray(self._first(start))[None], after])
+    def _static(self, params: EnvParams, key: Key[Array, ""]) -> Float[np.ndarray, "time ..."]:
+        """The static model from the start to the end of this episode."""
+        if self._episode is None or self._episode[0] is not key:
+            environment = self.environment
+            shape = (environment.episode_length, *environment.static_actions.shape)
+            actions = jnp.broadcast_to(jnp.asarray(environment.static_actions), shape)
+            start, _ = environment.reset(jax.random.fold_in(key, 0), params)
+            states = rollout(environment, actions, params, key).state
+            after = np.asarray(jax.vmap(self._first)(states))
+            self._episode = (key, np.concatenate([np.asarray(self._first(start))[None], after]))
+        return self._episode[1]
 
-    def _first(self, state: State) -> Float[np.ndarray, "..."]:
+    def _first(self, state: State) -> Float[Array, "..."]:
         """The field in the first climate."""
         first = jax.tree.map(lambda leaf: leaf[0], state.climate)
         return self.environment.model.observe(first)[self.field.name]
@@ -62,7 +68,7 @@ class Renderer:
     @cached_property
     def figure(self) -> "ProfileFigure":
         """In a window if there is to be one."""
-        from fedrain.plotting import ProfileFigure
+        from fedrain.plotting import ProfileFigure, shade
 
         environment = self.environment
         latitudes, _ = environment.model.columns.zonal_mean(environment.model.columns.latitude)
@@ -71,6 +77,8 @@ class Renderer:
             0 * latitudes,
             {"static": "static model", "model": "model with agents"},
             self._window() if self.mode == "human" else None,
+            f"{self.field.title.capitalize()} ({self.field.unit.replace('deg', '°')})",
+            self._error_unit,
         )
         if environment.only_region is not None:
             own = environment.model.columns.latitude[
@@ -78,7 +86,7 @@ class Renderer:
             ]
             half = (latitudes[1] - latitudes[0]) / 2
             for axes in (figure.profile_axes, figure.error_axes):
-                axes.axvspan(own.min() - half, own.max() + half, color="0.93", zorder=0)
+                shade(axes, own.min() - half, own.max() + half)
         return figure
 
     @staticmethod
@@ -94,19 +102,27 @@ class Renderer:
             pyplot.show(block=False)
         return figure
 
-    def draw(self, state: State, params: EnvParams) -> UInt8[np.ndarray, "height width 3"] | None:
-        """The first climate of the state: as pixels, or on the screen."""
+    def draw(
+        self, state: State, params: EnvParams, key: Key[Array, ""]
+    ) -> UInt8[np.ndarray, "height width 3"] | None:
+        """The first climate of the state: as pixels, or on the screen.
+
+        Args:
+            state: Where the episode is.
+            params: Of the episode.
+            key: What the episode was drawn from.
+        """
         environment, field = self.environment, self.field
         time = int(state.time)
         now = np.asarray(self._first(state))
-        static = self.static_fields[min(time, environment.episode_length)]
+        static = self._static(params, key)[min(time, environment.episode_length)]
         target = np.asarray(params.target[field.name])
         weights = environment.model.columns.weights
         error, static_error = (
             area_weighted_rmse(self._columns(values) - self._columns(target), weights)
             for values in (now, static)
         )
-        unit = "K" if field.unit == "degC" else field.unit
+        unit = self._error_unit
         self.figure.set_target(self._profile(target))
         self.figure.update(
             f"Step {time} of {environment.episode_length}: global error {error:.2f} {unit} "

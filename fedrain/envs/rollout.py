@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from fedrain.envs.environment import EnvParams, Environment, State, Transition
+from fedrain.envs.environment import Environment, EnvParams, State, Transition
 
 
 class Rollout(NamedTuple):
@@ -51,6 +51,6 @@ def _rollout(
         transition = environment.step(jax.random.fold_in(key, step + 1), state, action, params)
         return transition.state, transition
 
-    start, _ = environment.reset(key, params)
+    start, _ = environment.reset(jax.random.fold_in(key, 0), params)
     _, transitions = jax.lax.scan(advance, start, (jnp.arange(len(actions)), actions))
     return Rollout(transitions.state, transitions.reward)

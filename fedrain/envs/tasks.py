@@ -12,10 +12,8 @@ place of the energy balance model in any of them.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from fedrain.climate import (
     ENERGY_BALANCE_PARAMETERS,
@@ -24,10 +22,20 @@ from fedrain.climate import (
     EnergyBalanceModel,
     Grid,
     check_model,
-    target_fields,
 )
 from fedrain.climate.climatology import Target
-from fedrain.envs.environment import EnvParams, Environment
+from fedrain.climate.model import first_line
+from fedrain.envs.environment import Environment, EnvParams
+from fedrain.envs.options import (
+    forcings,
+    judged_fields,
+    names_of,
+    noise_of,
+    ramp_of,
+    starts,
+    targets,
+    tiles_of,
+)
 from fedrain.errors import InputError, unknown
 from fedrain.references import Registry
 
@@ -134,16 +142,16 @@ def find_model(model: Any, options: Mapping[str, Any] | None = None) -> ClimateM
     found = MODELS.get(model) if isinstance(model, str) else model
     if isinstance(found, type) or inspect.isfunction(found):
         allowed = inspect.signature(found).parameters
+        takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in allowed.values())
         for name in options or {}:
-            if name not in allowed:
+            if name not in allowed and not takes_any:
                 raise unknown(f"option of {found.__name__}", name, list(allowed))
         try:
             found = found(**(options or {}))
         except InputError:
             raise
         except Exception as error:
-            lines = str(error).splitlines() or [type(error).__name__]
-            raise InputError(f"{found.__name__} cannot be made: {lines[0]}") from None
+            raise InputError(f"{found.__name__} cannot be made ({first_line(error)})") from None
     elif options:
         raise InputError("a model that is made already takes no options")
     check_model(found)
@@ -177,7 +185,8 @@ def make(
     Args:
         name: ``ebm-v1``, ``ebm-v2``, ``ebm-v3``, another of ``fedrain envs``, ``file.py:name``, or
             a :class:`Task`.
-        agents: Number of agents, a divisor of the columns.
+        agents: Number of agents, a divisor of the columns; as many as there are tiles, if they
+            are given.
         region: Keep only the agent of this region, where agents have climates of their own.
         model: A climate model of your own: an object, a class, or ``file.py:Class``.
         model_options: Arguments of its class.
@@ -203,23 +212,25 @@ def make(
     """
     task = find_task(name)
     called = name if isinstance(name, str) else "this task"
+    tiling = tiles_of(task.tiles if tiles is None else tiles)
+    if agents is None and tiles is not None and tiling is not None:
+        agents = tiling[0] * tiling[1]
     if not task.multi_agent and agents not in (None, 1):
         raise InputError(f"{called} has one agent, not {agents}")
     if not task.multi_agent and region is not None:
         raise InputError(f"{called} has no regions; ebm-v2 has")
     chosen = _model(task, model, model_options, latitudes, backend, bounds, static)
-    judged = _judged(task.judge if judge is None else judge, chosen)
-    observed = _listed(task.observe if observe is None else observe)
-    learnt = _listed(task.learn if learn is None else learn)
-    tiling = task.tiles if tiles is None else tiles
-    return Environment(
+    judged = judged_fields(task.judge if judge is None else judge, chosen)
+    observed = names_of("observe", task.observe if observe is None else observe)
+    learnt = names_of("learn", task.learn if learn is None else learn)
+    environment = Environment(
         model=chosen,
         params=EnvParams(
-            target=target_fields(task.target if target is None else target, chosen, dict(judged)),
-            start=_starts(chosen, task.start if start is None else start),
-            forcing=_forcings(chosen, task.forcing if forcing is None else forcing),
-            ramp=np.asarray(_natural("ramp", task.ramp if ramp is None else ramp), float),
-            noise=_noise(task.noise if noise is None else noise),
+            target=targets(chosen, task.target if target is None else target, dict(judged)),
+            start=starts(chosen, task.start if start is None else start),
+            forcing=forcings(chosen, task.forcing if forcing is None else forcing),
+            ramp=ramp_of(task.ramp if ramp is None else ramp),
+            noise=noise_of(task.noise if noise is None else noise),
         ),
         agents=task.agents if agents is None else agents,
         shared_climate=task.shared_climate,
@@ -228,33 +239,11 @@ def make(
         learn=learnt,
         judged=judged,
         observed=tuple(dict(judged)) if observed is None else observed,
-        tiles=None if tiling is None else (int(tiling[0]), int(tiling[1])),
+        tiles=tiling,
         only_region=region,
     )
-
-
-#: What may be changed when an episode starts, by name.
-EPISODE_OPTIONS = ("start", "target", "forcing", "ramp", "noise")
-
-
-def changed_params(environment: Environment, options: Mapping[str, Any] | None) -> EnvParams:
-    """The params of an environment with another start, target, forcing, ramp or noise."""
-    params = environment.params
-    for name, value in (options or {}).items():
-        if name not in EPISODE_OPTIONS:
-            raise unknown("option of an episode", name, EPISODE_OPTIONS)
-        model, judged = environment.model, dict(environment.judged)
-        if name == "start":
-            params = params._replace(start=params.start | _starts(model, value))
-        elif name == "target":
-            params = params._replace(target=target_fields(value, model, judged))
-        elif name == "forcing":
-            params = params._replace(forcing=params.forcing | _given_forcings(model, value))
-        elif name == "ramp":
-            params = params._replace(ramp=np.asarray(_natural("ramp", value), float))
-        else:
-            params = params._replace(noise=_noise(value))
-    return params
+    environment.check_start()
+    return environment
 
 
 def _model(
@@ -269,7 +258,7 @@ def _model(
     own = {k: v for k, v in (("latitudes", latitudes), ("backend", backend)) if v is not None}
     tuned = {k: v for k, v in (("bounds", bounds), ("static", static)) if v is not None}
     if model is None and task.model is energy_balance:
-        return energy_balance(**{**(options or {}), **own, **tuned})
+        return find_model(energy_balance, {**(options or {}), **own, **tuned})
     if own:
         names = " and ".join(own)
         raise InputError(f"{names}: the energy balance model has it; your model decides for itself")
@@ -277,100 +266,11 @@ def _model(
     return _retabled(found, tuned) if tuned else found
 
 
-def _retabled(model: ClimateModel, tuned: dict[str, Any]) -> ClimateModel:
+def _retabled(model: Any, tuned: dict[str, Any]) -> ClimateModel:
     """The model with other bounds and static values, where its table is a field of it."""
-    from dataclasses import fields, is_dataclass, replace
-
-    if not is_dataclass(model) or "table" not in {f.name for f in fields(model) if f.init}:
+    rows = fields(model) if is_dataclass(model) else ()
+    if "table" not in {row.name for row in rows if row.init}:
         raise InputError(
             f"{', '.join(tuned)}: {type(model).__name__} must be a dataclass with a field `table`"
         )
     return replace(model, table=model.table.replace(**tuned))
-
-
-def _judged(judge: Any, model: ClimateModel) -> tuple[tuple[str, float], ...]:
-    if judge is None:
-        judge = (model.fields[0].name,)
-    if isinstance(judge, Mapping):
-        pairs = tuple((str(name), weight) for name, weight in judge.items())
-    else:
-        pairs = tuple((name, 1.0) for name in _listed(judge) or ())
-    for name, weight in pairs:
-        if not _is_number(weight) or weight <= 0:
-            raise InputError(f"the weight of {name} must be a positive number, not {weight!r}")
-    return tuple((name, float(weight)) for name, weight in pairs)
-
-
-def _listed(names: Any) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if isinstance(names, str):
-        return tuple(part.strip() for part in names.split(",") if part.strip())
-    return tuple(names)
-
-
-def _starts(model: ClimateModel, start: Any) -> dict[str, np.ndarray]:
-    """Bounds of the arguments of ``init``, in the order in which it takes them."""
-    function = getattr(model, "init_host", model.init)
-    allowed = [
-        name
-        for name, one in inspect.signature(function).parameters.items()
-        if name not in ("key", "rng") and one.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
-    if not isinstance(start, Mapping):
-        if not allowed:
-            raise InputError(f"{type(model).__name__}: nothing of its start can be set")
-        start = {allowed[0]: start}
-    for name in start:
-        if name not in allowed:
-            raise unknown(f"argument of the start of {type(model).__name__}", name, allowed)
-    return {name: _pair(f"start {name}", value, wide=True) for name, value in start.items()}
-
-
-def _forcings(model: ClimateModel, forcing: Any) -> dict[str, np.ndarray]:
-    defaults = {one.name: _pair(one.name, one.default) for one in model.forcings}
-    return defaults | _given_forcings(model, forcing)
-
-
-def _given_forcings(model: ClimateModel, forcing: Any) -> dict[str, np.ndarray]:
-    if not isinstance(forcing, Mapping):
-        raise InputError("forcings are given by name, as {'longwave': -3.7}")
-    known = [one.name for one in model.forcings]
-    for name in forcing:
-        if name not in known:
-            raise unknown(f"forcing of {type(model).__name__}", name, known)
-    return {name: _pair(f"forcing {name}", value) for name, value in forcing.items()}
-
-
-def _pair(what: str, value: Any, wide: bool = False) -> np.ndarray:
-    """Lowest and highest; one number, or one profile where it may be ``wide``, is both."""
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        array = np.full((), np.nan)
-    if array.ndim == 0 or (wide and array.ndim == 1 and len(array) != 2):
-        array = np.stack([array, array])
-    if not np.isfinite(array).all() or len(array) != 2:
-        raise InputError(f"{what}: must be a number, or a pair (low, high), not {value!r}")
-    if (array[0] > array[1]).any():
-        raise InputError(f"{what}: the lower bound exceeds the upper one")
-    return array
-
-
-def _noise(noise: Any) -> np.ndarray | None:
-    if noise is None:
-        return None
-    if not _is_number(noise) or noise < 0:
-        raise InputError(f"noise must be a number from 0, not {noise!r}")
-    return None if noise == 0 else np.asarray(noise, float)
-
-
-def _natural(what: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise InputError(f"{what} must be an integer from 0, not {value!r}")
-    return int(value)
-
-
-def _is_number(value: object) -> bool:
-    number = isinstance(value, int | float | np.integer | np.floating)
-    return number and not isinstance(value, bool) and bool(np.isfinite(value))  # type: ignore[arg-type]

@@ -7,8 +7,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from jaxtyping import Bool, Float
 
+from fedrain.climate.columns import is_integer
 from fedrain.envs.adapter import Adapter
-from fedrain.envs.environment import is_integer
 from fedrain.envs.tasks import make
 from fedrain.errors import InputError
 
@@ -41,10 +41,11 @@ class EnergyBalanceVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         options: dict[str, Any] | None = None,
     ) -> tuple[Float[np.ndarray, "env obs"], dict[str, Any]]:
         """Start an episode in every copy."""
-        first = seed if isinstance(seed, int) else None
-        super().reset(seed=first)
+        super().reset(seed=seed if isinstance(seed, int) else None)
         self._ended = False
-        return self.adapter.reset(first, options)[:, 0], {}
+        several = seed if isinstance(seed, list) else [seed]  # one for each copy: one all the same
+        known = [one for one in several if one is not None]
+        return self.adapter.reset(known or None, options)[:, 0], {}
 
     def step(
         self, actions: np.ndarray

@@ -1,7 +1,8 @@
-"""Experiments: configuration, the training loops, evaluation, checkpoints and records."""
+"""Experiments: configuration, the training loops, evaluation, checkpoints and results."""
 
-from fedrain.experiment.configuration import Configuration, configure
-from fedrain.experiment.run import Run, load
-from fedrain.experiment.training import train
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.resolve import configure
+from fedrain.experiment.run import Policy, Run, load
+from fedrain.experiment.training import Episode, train
 
-__all__ = ["Configuration", "Run", "configure", "load", "train"]
+__all__ = ["Configuration", "Episode", "Policy", "Run", "configure", "load", "train"]

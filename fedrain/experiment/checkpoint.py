@@ -1,4 +1,4 @@
-"""Checkpoints: a run that was killed goes on from the last one as if nothing had happened.
+"""Checkpoints: a run that was killed resumes from the last one as if nothing had happened.
 
 The memory only ever grows, so each checkpoint writes the rows that are new since the last one to a
 file of their own, and the rest, which is small, to a new state file. A checkpoint counts once its
@@ -20,13 +20,15 @@ from fedrain.agents.step import Training
 from fedrain.errors import InputError
 from fedrain.io import flatten, read_arrays, unflatten, write_arrays
 
+FORMAT = 2  # changes when older checkpoints can no longer be read
+
 
 class Checkpoints:
     """The checkpoints in one folder of a run."""
 
     def __init__(self, folder: Path, identity: str) -> None:
         self.folder = folder
-        self.identity = identity  # of the configuration that they belong to
+        self.identity = identity  # of what they belong to, however many episodes it has
         self.saved_rows = 0  # of every seed
 
     def save(
@@ -41,7 +43,13 @@ class Checkpoints:
         ``rows_filled`` are those of the seed with the fewest, and of the one with the most.
         """
         fewest, most = rows_filled
-        note = {"identity": self.identity, "episode": episode, "rows": most, "of_all": fewest}
+        note = {
+            "format": FORMAT,
+            "identity": self.identity,
+            "episode": episode,
+            "rows": most,
+            "of_all": fewest,
+        }
         if most > self.saved_rows:
             new = [np.asarray(t.rows[:, self.saved_rows : most]) for t in trainings]
             write_arrays(self._rows_path(self.saved_rows), flatten(new), note)
@@ -61,6 +69,11 @@ class Checkpoints:
         if not states:
             return None
         arrays, note = read_arrays(states[-1])
+        if note.get("format") != FORMAT:
+            raise InputError(
+                f"{states[-1]}: the checkpoint is of another version of FedRAIN and cannot be "
+                "resumed: train into another folder"
+            )
         if note.get("identity") != self.identity:
             raise InputError(f"{states[-1]}: the checkpoint is of another configuration")
         kept = [_without_rows(training) for training in like]
@@ -72,7 +85,10 @@ class Checkpoints:
             path = self._rows_path(first)
             found = read_arrays(path)[0]
             pieces = [found[str(i)] for i in range(len(found))]
-            if [p.shape[::2] for p in pieces] != [r.shape[::2] for r in rows]:
+            if [p.shape[::2] for p in pieces] != [r.shape[::2] for r in rows] or any(
+                min(note["rows"], first + p.shape[1]) > r.shape[1]
+                for p, r in zip(pieces, rows, strict=True)
+            ):
                 raise InputError(f"{path}: does not fit this configuration")
             pieces = [piece[:, : note["rows"] - first] for piece in pieces]
             rows = [_put(r, jnp.asarray(p), first) for r, p in zip(rows, pieces, strict=True)]
@@ -81,7 +97,7 @@ class Checkpoints:
             raise InputError(f"{self._rows_path(filled)}: the file is missing, or one before it")
         self.saved_rows = note.get("of_all", filled)
         trainings = [
-            Training(jax.tree.map(jnp.asarray, one["agents"]), r, jnp.asarray(one["broken_at"]))
+            Training(jax.tree.map(jnp.asarray, one["agents"]), r, jnp.asarray(one["diverged_at"]))
             for one, r in zip(loaded, rows, strict=True)
         ]
         return note["episode"], trainings, _under("history/", arrays)
@@ -108,7 +124,7 @@ class Checkpoints:
 
 
 def _without_rows(training: Training) -> dict[str, Any]:
-    return {"agents": training.agents, "broken_at": training.broken_at}
+    return {"agents": training.agents, "diverged_at": training.diverged_at}
 
 
 def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

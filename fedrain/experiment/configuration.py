@@ -1,38 +1,27 @@
 """What an experiment is, whole: enough to run it again anywhere.
 
 Models, tasks and algorithms of one's own are stored as references, with a hash of their source and
-their fields. A stored reference is never imported on the word of the file that holds it: whoever
-opens the experiment names it again (:class:`Named`), and what differs is said.
+their fields; :mod:`fedrain.experiment.resolve` says how they are found again.
 """
 
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from jaxtyping import Int
-
-from fedrain.agents import ALGORITHMS, Algorithm, load_algorithm, make_algorithm
-from fedrain.agents.presets import find_algorithm, hyperparameters_of, modernised
-from fedrain.envs import TASKS, Environment, Task, make
-from fedrain.envs.environment import is_integer
-from fedrain.envs.tasks import MODELS, find_model, find_task
-from fedrain.errors import InputError, unknown
+from fedrain.agents import ALGORITHMS, Algorithm, make_algorithm
+from fedrain.agents.presets import hyperparameters_of
+from fedrain.climate.columns import is_integer
+from fedrain.envs import TASKS, Environment, make
+from fedrain.envs.tasks import MODELS, find_task
+from fedrain.errors import InputError
 from fedrain.federation import Sharing
-from fedrain.references import (
-    Registry,
-    check_same,
-    fingerprint,
-    is_ours,
-    is_reference,
-    reference_to,
-)
+from fedrain.references import Registry
 
 PACKAGES = ("fedrain", "jax", "jaxlib", "numpy", "optax", "gymnasium", "safetensors", "xarray")
 
@@ -107,10 +96,11 @@ class Configuration:
     @cached_property
     def _environment(self) -> Environment:
         task = self.env if self.named.env is None else self.named.env
-        model = self.model if self.named.model is None else self.named.model
         agents = self.agents if self.is_multi_agent else None
         options = dict(self.environment)
-        if not isinstance(model, str | type) and model is not None:
+        model: Any = self.model
+        if self.named.model is not None:
+            model = self.named.model
             options.pop("model_options", None)  # it is made already
         return make(task, agents=agents, model=model, **options)
 
@@ -179,7 +169,16 @@ class Configuration:
     @cached_property
     def identity(self) -> str:
         """A hash of everything that the result depends on."""
-        return hashlib.sha256(json.dumps(_essence(self), sort_keys=True).encode()).hexdigest()
+        return _hash(_essence(self))
+
+    @cached_property
+    def lineage(self) -> str:
+        """A hash of all but the number of episodes: what a run stays when it is extended."""
+        return _hash({k: v for k, v in _essence(self).items() if k != "episodes"})
+
+
+def _hash(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def averages_after(episode: int, episodes: int, sync_every: int) -> bool:
@@ -228,156 +227,6 @@ def _leaves(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def configure(
-    env: str | Task = "ebm-v3",
-    agents: int | None = None,
-    sync_every: int = 5,
-    algo: str | type[Algorithm] = "ddpg",
-    preset: str | Path = "fedrain",
-    seeds: int | Sequence[int] | Int[np.ndarray, " seed"] = 1,
-    episodes: int = 100,
-    sharing: Sharing | str = "all",
-    settings: Mapping[str, Any] | None = None,
-    model: Any = None,
-    **environment: Any,
-) -> Configuration:
-    """Check and resolve an experiment.
-
-    Args:
-        env: A task: ``ebm-v3``, another of ``fedrain envs``, ``file.py:name``, or a
-            :class:`fedrain.envs.Task`.
-        agents: Number of agents; the task's own, if it is left out.
-        sync_every: Average the agents every so many episodes; 0: never.
-        algo: ``ddpg``, ``td3``, ``tqc``, ``sac``, ``file.py:Class``, or a class.
-        preset: Name of a preset, or a TOML file.
-        seeds: How many seeds, from 0 on, or which.
-        episodes: How many episodes.
-        sharing: What is averaged and with whom: the actors of ``all``, of ``zones`` or of
-            ``neighbours``; all but their last layer (``personal``); ``shared``, one policy for all
-            agents; or a :class:`fedrain.federation.Sharing`.
-        settings: Hyperparameters that differ from the preset's: ``{"knots": 12}``; and options of
-            a model of your own: ``{"model.depth": 50}``.
-        model: A climate model of your own: an object, a class, or ``file.py:Class``.
-        environment: Options of :func:`fedrain.envs.make`.
-
-    Returns:
-        The experiment, resolved; :func:`fedrain.train` trains it.
-    """
-    task = find_task(env)
-    if "region" in environment:
-        raise InputError("an experiment trains all regions: region is for environments")
-    chosen, options = _split(settings or {})
-    if options:
-        environment["model_options"] = options
-    if agents is None:
-        agents = task.agents
-    found = None if model is None else find_model(model, environment.get("model_options"))
-    kind = find_algorithm(algo)
-    sources, named = {}, {}
-    for name, given, thing in (("env", env, task), ("model", model, found), ("algo", algo, kind)):
-        if thing is not None and not _is_known(name, given):
-            sources[name] = fingerprint(thing)
-            named[name] = thing
-    if found is None:
-        environment.pop("model_options", None)
-        environment |= {"model_options": options} if options else {}
-    trial = make(
-        task, agents=agents if task.multi_agent else None, model=found,
-        **{k: v for k, v in environment.items() if found is None or k != "model_options"},
-    )  # fmt: skip
-    if environment.get("target") is not None:
-        environment["target"] = {k: np.asarray(v) for k, v in trial.params.target.items()}
-    algorithm = load_algorithm(kind, preset, trial.spec, chosen)
-    configuration = Configuration(
-        env=_text(env),
-        agents=plain(agents),
-        sync_every=plain(sync_every) if task.multi_agent else 0,
-        algo=_text(algo),
-        preset=str(preset),
-        hyperparameters=hyperparameters_of(algorithm),
-        seeds=_listed(seeds),
-        episodes=plain(episodes),
-        environment={name: plain(value) for name, value in environment.items()},
-        sharing=asdict(_sharing(sharing, algorithm.depth)),
-        model=None if model is None else _text(model),
-        sources=plain(sources),
-        named=Named(**named),
-    )
-    configuration.check()
-    return configuration
-
-
-def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Hyperparameters, and options of the model, which are called ``model.NAME``."""
-    own = {k.removeprefix("model."): v for k, v in settings.items() if k.startswith("model.")}
-    return {k: v for k, v in settings.items() if not k.startswith("model.")}, own
-
-
-def _is_known(kind: str, given: Any) -> bool:
-    """Whether what was given is of the package, or of a plug-in, by its name alone."""
-    if isinstance(given, str):
-        return KINDS[kind].is_known(given)
-    return kind == "algo" and is_ours(given)
-
-
-def _text(given: Any) -> str:
-    if isinstance(given, str):
-        return given
-    for registry in KINDS.values():
-        for name, thing in registry.builtin.items():
-            if thing is given:
-                return name
-    return reference_to(given)
-
-
-def _short(text: str) -> str:
-    """A reference's own name, for folders."""
-    return text.rpartition(":")[2].lower()
-
-
-def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configuration:
-    """A configuration from JSON, which may come from anybody.
-
-    Args:
-        values: What :meth:`Configuration.as_dict` gave.
-        named: Whatever of it is not of the package, named again by the person who opens it.
-    """
-    given = named or Named()
-    try:
-        known = {f.name for f in fields(Configuration)} - {"named"}
-        picked = {key: value for key, value in values.items() if key in known}
-        picked["seeds"] = tuple(values["seeds"])
-        picked["hyperparameters"] = modernised(values["hyperparameters"])
-        configuration = Configuration(**picked)
-        configuration = replace(configuration, named=_recognised(configuration, given))
-        configuration.check()
-    except (KeyError, TypeError, AttributeError):
-        raise InputError("this is not the configuration of an experiment") from None
-    return configuration
-
-
-def _recognised(configuration: Configuration, named: Named) -> Named:
-    """The things from outside that an experiment needs, each as a person has named it."""
-    found: dict[str, Any] = {}
-    for kind, registry in KINDS.items():
-        stored, given = getattr(configuration, kind), getattr(named, kind)
-        if stored is None or registry.is_known(stored):
-            continue
-        if not isinstance(stored, str) or not is_reference(stored):
-            raise unknown(registry.kind, stored, registry.names())
-        if given is None:
-            raise InputError(
-                f"the {registry.kind} of this experiment, {stored!r}, is not part of FedRAIN: "
-                f"name it again with --{kind} {stored}"
-            )
-        options = configuration.environment.get("model_options")
-        find = {"env": find_task, "algo": find_algorithm}.get(kind)
-        thing = find_model(given, options) if find is None else find(given)
-        check_same(registry.kind, configuration.sources.get(kind, {}), thing)
-        found[kind] = thing
-    return Named(**found)
-
-
 def versions() -> dict[str, str]:
     """What the results depend on."""
     return {
@@ -385,22 +234,6 @@ def versions() -> dict[str, str]:
         "machine": platform.machine(),
         **{package: metadata.version(package) for package in PACKAGES},
     }
-
-
-def _sharing(named: Sharing | str, depth: int) -> Sharing:
-    if isinstance(named, Sharing):
-        return named
-    return Sharing(layers=tuple(range(depth))) if named == "personal" else Sharing(scheme=named)
-
-
-def _listed(seeds: object) -> tuple[int, ...]:
-    """So many seeds from 0 on, or those that are given."""
-    seeds = plain(seeds)
-    if is_integer(seeds):
-        return tuple(range(seeds))  # type: ignore[call-overload]
-    if not isinstance(seeds, list):
-        raise InputError(f"seeds are an integer, or a list of them, not {seeds!r}")
-    return tuple(seeds)
 
 
 def plain(value: Any) -> Any:
@@ -416,3 +249,8 @@ def plain(value: Any) -> Any:
 
 def _is_seed(value: object) -> bool:
     return is_integer(value) and 0 <= int(value) < 2**32  # type: ignore[call-overload]
+
+
+def _short(text: str) -> str:
+    """A reference's own name, for folders."""
+    return text.rpartition(":")[2].lower()

@@ -43,11 +43,17 @@ def count_cores() -> int:
 
 
 class Cores:
-    """The cores as one run uses them; its seeds in turn, if they have to be."""
+    """The cores as one run uses them; its seeds in turn, if they have to be.
 
-    def __init__(self, agents: int, in_turn: bool = False) -> None:
+    Args:
+        agents: Of one seed.
+        in_turn: Whether one seed has to wait for the other.
+        divide: Whether the agents of a seed may be shared out among cores.
+    """
+
+    def __init__(self, agents: int, in_turn: bool = False, divide: bool = True) -> None:
         devices = jax.local_devices()
-        most = min(len(devices), agents // AGENTS_PER_CORE)
+        most = min(len(devices), agents // AGENTS_PER_CORE) if divide else 1
         #: Into how many parts the agents are divided.
         self.shares = max((n for n in range(1, most + 1) if agents % n == 0), default=1)
         self._sharding: NamedSharding | None = None

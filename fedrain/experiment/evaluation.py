@@ -1,4 +1,4 @@
-"""Skill of learnt policies: one episode from the standard start, without exploration."""
+"""Skill of learnt policies: one episode, without exploration."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -8,54 +8,89 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from fedrain.agents import Algorithm, Lens, Spaces
+from fedrain.agents import Algorithm, View
 from fedrain.agents.networks import Network
-from fedrain.agents.step import EVALUATION, agent_keys, spaces_of
+from fedrain.agents.step import EVALUATION, agent_keys, environment_key
 from fedrain.climate import BAND_NAMES, Skill, band_skill
-from fedrain.envs import Environment, State
+from fedrain.envs import AgentSpec, Environment, EnvParams, State
 
 
 class Evaluation(NamedTuple):
     """One episode of the policies of every seed."""
 
-    profile: Float[np.ndarray, "seed step lat"]  # °C, each agent's own cells
+    fields: dict[str, Float[np.ndarray, "seed step column ..."]]  # judged; each agent's own columns
     returns: Float[np.ndarray, "seed agent"]
     parameters: dict[str, Float[np.ndarray, "seed step ..."]]
 
-    def skill(self, environment: Environment) -> list[Skill]:
-        """Skill of every seed after the last step."""
-        target = np.array(environment.target)
-        return [band_skill(environment.model.grid, p[-1], target) for p in self.profile]
+    def skill(self, environment: Environment, params: EnvParams | None = None) -> list[Skill]:
+        """Skill of every seed after the last step, of the first of the judged fields."""
+        name, _ = environment.judged[0]
+        target = np.asarray((params or environment.params).target[name])
+        columns = environment.model.columns
+        return [band_skill(columns, values[-1], target) for values in self.fields[name]]
+
+    def errors(
+        self, environment: Environment, params: EnvParams | None = None
+    ) -> dict[str, Float[np.ndarray, " seed"]]:
+        """Area-weighted root mean square error of every judged field after the last step."""
+        target, columns = (params or environment.params).target, environment.model.columns
+        return {
+            name: np.array(
+                [band_skill(columns, v[-1], np.asarray(target[name])).globe for v in values]
+            )
+            for name, values in self.fields.items()
+        }
 
 
 def evaluate(
-    environment: Environment, algorithm: Algorithm, actors: Network, seeds: tuple[int, ...]
+    environment: Environment,
+    algorithm: Algorithm,
+    actors: Network,
+    seeds: tuple[int, ...],
+    params: EnvParams | None = None,
 ) -> Evaluation:
-    """Play the actors, stacked as seed, agent."""
+    """Play the actors, stacked as seed, agent.
+
+    Args:
+        environment: Where they play.
+        algorithm: What they were trained with.
+        actors: Their weights.
+        seeds: Whatever is random is derived from these.
+        params: Start, target, forcing and noise, if they are not the environment's own.
+    """
+    given = jax.tree.map(jnp.asarray, environment.params if params is None else params)
     numbers = jnp.asarray(seeds, jnp.uint32)
-    profile, returns, parameters = jax.device_get(_play(environment, algorithm, actors, numbers))
-    return Evaluation(profile, returns, parameters)
+    played = _play(environment, algorithm, given, actors, numbers)
+    return Evaluation(*jax.device_get(played))
 
 
 @partial(jax.jit, static_argnames=("environment", "algorithm"))
 def _play(
-    environment: Environment, algorithm: Algorithm, actors: Network, seeds: UInt32[Array, " seed"]
-) -> tuple[Array, Array, dict[str, Array]]:
-
-    def one(actor: Network, seed: Array) -> tuple[Array, Array, dict[str, Array]]:
+    environment: Environment,
+    algorithm: Algorithm,
+    params: EnvParams,
+    actors: Network,
+    seeds: UInt32[Array, " seed"],
+) -> tuple[dict[str, Array], Array, dict[str, Array]]:
+    def one(actor: Network, seed: Array) -> tuple[dict[str, Array], Array, dict[str, Array]]:
         keys = agent_keys(seed, EVALUATION, environment.regions)
+        key = environment_key(seed, EVALUATION)
 
         def advance(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], Any]:
             state, observation = carry
             action = policy_actions(environment, algorithm, actor, observation, keys, index)
-            state, observation, reward, _ = environment.step(state, action)
-            parameters = environment.own_parameters(action)
-            return (state, observation), (environment.profile(state), reward, parameters)
+            state, observation, reward, _ = environment.step(
+                jax.random.fold_in(key, index + 1), state, action, params
+            )
+            shown = environment.fields(state)
+            judged = {name: shown[name] for name, _ in environment.judged}
+            return (state, observation), (judged, reward, environment.own_parameters(action))
 
-        _, (profile, reward, parameters) = jax.lax.scan(
-            advance, environment.reset(), jnp.arange(environment.episode_length)
+        begin = environment.reset(jax.random.fold_in(key, 0), params)
+        _, (fields, reward, parameters) = jax.lax.scan(
+            advance, begin, jnp.arange(environment.episode_length)
         )
-        return profile, reward.sum(0), parameters
+        return fields, reward.sum(0), parameters
 
     return jax.vmap(one)(actors, seeds)
 
@@ -69,18 +104,18 @@ def policy_actions(
     step: Int[Array, ""],
 ) -> Float[Array, "agent action"]:
     """What the learnt policies of all agents do at one step, without exploration."""
-    lens = Lens(algorithm, spaces_of(environment))
-    noise = jax.vmap(lambda key: evaluation_noise(key, step, lens.spaces))(keys)
-    seen = lens.observation(observation, environment.regions)
-    act = jax.vmap(lambda a, o, n: algorithm.act(a, o, n, lens.spaces))
-    return lens.action(act(actor, seen, noise))
+    view = View(algorithm.transforms, environment.spec)
+    noise = jax.vmap(lambda key: evaluation_noise(key, step, view.spec))(keys)
+    seen = view.observation(observation, environment.regions)
+    act = jax.vmap(lambda a, o, n: algorithm.act(a, o, n, view.spec))
+    return view.action(act(actor, seen, noise))
 
 
 def evaluation_noise(
-    key: Key[Array, ""], step: Int[Array, ""] | int, spaces: Spaces
+    key: Key[Array, ""], step: Int[Array, ""] | int, spec: AgentSpec
 ) -> Float[Array, " action"]:
     """Standard normal numbers, for policies that draw their actions."""
-    return jax.random.normal(jax.random.fold_in(key, step), (spaces.action_size,))
+    return jax.random.normal(jax.random.fold_in(key, step), (spec.action_size,))
 
 
 def summary(skills: list[Skill]) -> dict[str, Any]:

@@ -12,18 +12,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from fedrain.agents import Algorithm, Batch, Lens, Losses
+from fedrain.agents import Algorithm, Batch, Losses, View
 from fedrain.agents.step import (
     Draws,
     Training,
     choose_actions,
     draw,
+    environment_key,
     latest_losses,
     learn,
-    shape,
-    spaces_of,
 )
-from fedrain.envs import Environment, State
+from fedrain.envs import Environment, EnvParams, State
 from fedrain.federation import Sharing, actor_distance, average
 
 
@@ -51,34 +50,39 @@ def play_episode(
     environment: Environment,
     algorithm: Algorithm,
     sharing: Sharing,
+    params: EnvParams,
     training: Training,
     seed: UInt32[Array, ""],
     episode: Int[Array, ""],
     synchronise: Bool[Array, ""],
 ) -> tuple[Training, EpisodeLog]:
     """One episode of one seed; at its end the agents are averaged if they are to be."""
-    lens = Lens(algorithm, spaces_of(environment))
-    spaces, regions = lens.spaces, environment.regions
-    number = len(regions)
+    view = View(algorithm.transforms, environment.spec)
+    spec, regions = view.spec, environment.regions
     length = environment.episode_length
 
     def advance(carry: _Carry, now: tuple[Int[Array, ""], Draws]) -> tuple[_Carry, None]:
         step, draws = now
-        action = choose_actions(algorithm, spaces, carry.training, carry.seen, draws.action, step)
-        state, observation, reward, _ = environment.step(carry.state, lens.action(action))
-        seen = lens.observation(observation, regions)
-        own = lens.reward(reward, regions)
-        learnt = shape(algorithm, own, carry.reward, carry.state.time == 0)
+        action = choose_actions(algorithm, spec, carry.training, carry.seen, draws.action, step)
+        key = jax.random.fold_in(environment_key(seed, step), 1)
+        state, observation, reward, _ = environment.step(
+            key, carry.state, view.action(action), params
+        )
+        seen = view.observation(observation, regions)
+        own = view.reward(reward, regions)
+        first = carry.state.time == 0
+        learnt = view.shaped(own, carry.reward, first, algorithm.discount)
         transition = Batch(carry.seen, action, learnt, seen)
-        training, losses = learn(algorithm, spaces, carry.training, transition, draws, step)
+        training, losses = learn(algorithm, spec, carry.training, transition, draws, step)
         gathered = gather_losses(carry.losses, losses, length)
         return _Carry(training, state, seen, own, carry.returns + reward, gathered), None
 
     steps = episode * length + jnp.arange(length)
-    draws = jax.vmap(partial(draw, algorithm, spaces, regions, seed))(steps)
-    zeros = jnp.zeros(number)
-    state, observation = environment.reset()
-    seen = lens.observation(observation, regions)
+    draws = jax.vmap(partial(draw, algorithm, spec, regions, seed))(steps)
+    zeros = jnp.zeros(len(regions))
+    start = jax.random.fold_in(environment_key(seed, episode * length), 0)
+    state, observation = environment.reset(start, params)
+    seen = view.observation(observation, regions)
     begin = _Carry(training, state, seen, zeros, zeros, Losses(zeros, zeros, zeros))
     end, _ = jax.lax.scan(advance, begin, (steps, draws))
     agents = end.training.agents

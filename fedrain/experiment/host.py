@@ -1,10 +1,13 @@
 """The host loop: the same algorithms on any Gymnasium or PettingZoo environment.
 
-For models that JAX cannot compile: climlab, a Fortran code. Only the environment is stepped from
-Python; choosing actions and learning are the compiled halves of a step that the fused loop has.
+For environments from elsewhere. Only the environment is stepped from Python; choosing actions and
+learning are the compiled halves of a step that the fused loop has. Of an environment of this
+package it knows all that the fused loop does, and gives the same returns; of another it knows its
+spaces alone, and options that need more are refused.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -15,17 +18,19 @@ import numpy as np
 from jaxtyping import Float
 from pettingzoo import ParallelEnv
 
-from fedrain.agents import Algorithm, Batch, Lens, Losses, Spaces
+from fedrain.agents import Algorithm, Batch, Losses, View
 from fedrain.agents.step import (
     Training,
     choose_actions,
     draw,
     learn,
-    shape,
     start_training,
     steps_held,
 )
+from fedrain.envs import AgentSpec
+from fedrain.envs.adapter import Adapter
 from fedrain.errors import InputError
+from fedrain.experiment.configuration import averages_after
 from fedrain.experiment.fused import EpisodeLog, gather_losses
 from fedrain.federation import Sharing, actor_distance, average
 
@@ -47,7 +52,7 @@ class Outcome(NamedTuple):
 class World(Protocol):
     """Environments of several agents that move in step."""
 
-    spaces: Spaces
+    spec: AgentSpec
     agents: int
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
@@ -58,15 +63,17 @@ class World(Protocol):
 
 
 class Separate:
-    """One Gymnasium environment for each agent; ``latitudes`` are theirs, if they may know them."""
+    """One Gymnasium environment for each agent."""
 
-    def __init__(
-        self, environments: Sequence[gymnasium.Env[Any, Any]], latitudes: Sequence[float] = ()
-    ) -> None:
+    def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]]) -> None:
         self.environments = list(environments)
         self.agents = len(self.environments)
-        first = self.environments[0]
-        self.spaces = _spaces(first.observation_space, first.action_space, latitudes)
+        specs = [_spec(env, env.observation_space, env.action_space) for env in self.environments]
+        places = [_own_place(env) for env in self.environments]
+        known = tuple(place for place in places if place is not None)
+        self.spec = replace(specs[0], places=known if len(known) == len(places) else None)
+        if any(replace(one, places=None) != replace(self.spec, places=None) for one in specs):
+            raise InputError("the environments of a federation must have the same spaces")
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
         """Start an episode in each."""
@@ -85,18 +92,18 @@ class Separate:
 
 
 class Shared:
-    """One PettingZoo environment for all agents; ``latitudes`` as of :class:`Separate`."""
+    """One PettingZoo environment for all agents."""
 
-    def __init__(
-        self, environment: ParallelEnv[str, Any, Any], latitudes: Sequence[float] = ()
-    ) -> None:
+    def __init__(self, environment: ParallelEnv[str, Any, Any]) -> None:
         self.environment = environment
         self.names = list(environment.possible_agents)
         self.agents = len(self.names)
-        first = self.names[0]
-        self.spaces = _spaces(
-            environment.observation_space(first), environment.action_space(first), latitudes
-        )
+        spaces = [
+            (environment.observation_space(n), environment.action_space(n)) for n in self.names
+        ]
+        if any(one != spaces[0] for one in spaces):
+            raise InputError("the agents of a federation must have the same spaces")
+        self.spec = _spec(environment, *spaces[0])
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:
         """Start an episode."""
@@ -127,22 +134,28 @@ def train_on_host(
 ) -> tuple[Training, Float[np.ndarray, "episode agent"]]:
     """Train one seed; what is learnt, and the returns.
 
-    ``capacity`` is the number of steps of the whole run, over which schedules such as
-    ``final_noise`` fall: 200 for each episode unless it is given.
+    Args:
+        world: Environments of several agents: :class:`Separate`, :class:`Shared`, or your own.
+        algorithm: What learns; options of it that cannot apply to the world are refused.
+        episodes: How many.
+        seed: Everything random is derived from it.
+        sync_every: Average the agents every so many episodes; 0: never.
+        capacity: Steps of the whole run, over which schedules such as ``final_noise`` fall: 200
+            for each episode unless it is given.
+        sharing: What is averaged, and with whom.
     """
+    algorithm.check(world.spec)
     number = jnp.asarray(seed, jnp.uint32)
     capacity = 200 * episodes if capacity is None else capacity
     regions = tuple(range(world.agents))
     sharing = sharing or Sharing()
-    training = start_training(
-        algorithm, world.spaces, regions, number, capacity, sharing.one_policy
-    )
+    training = start_training(algorithm, world.spec, regions, number, capacity, sharing.one_policy)
     returns: list[Float[np.ndarray, " agent"]] = []
     step = 0
     for episode in range(episodes):
         training, log, step = host_episode(world, algorithm, regions, training, seed, step)
         returns.append(np.asarray(log.returns))
-        if sync_every and (episode + 1) % sync_every == 0 and episode + 1 < episodes:
+        if averages_after(episode, episodes, sync_every):
             agents = _average(training.agents, sharing, jnp.asarray(True))
             training = training._replace(agents=agents)
     return training, np.array(returns)
@@ -157,29 +170,30 @@ def host_episode(
     step: int,
 ) -> tuple[Training, EpisodeLog, int]:
     """One episode from this step on; what it leaves, and the step after it."""
-    number, lens = jnp.asarray(seed, jnp.uint32), Lens(algorithm, world.spaces)
+    number, view = jnp.asarray(seed, jnp.uint32), View(algorithm.transforms, world.spec)
     returns, ended = np.zeros(world.agents, np.float32), False
     losses, first = Losses(*(jnp.zeros(world.agents) for _ in Losses._fields)), step
     before = jnp.zeros(world.agents)
     try:
         begin = world.reset(_derive(seed, step))
-        seen = lens.observation(jnp.asarray(begin, jnp.float32), regions)
+        seen = view.observation(jnp.asarray(begin, jnp.float32), regions)
     except MissedStepError:
         returns, ended = np.full(world.agents, np.nan, np.float32), True
     while not ended:
         if step >= steps_held(training):
             raise InputError(f"more than {steps_held(training)} steps: set the capacity")
-        draws = _draw(algorithm, lens.spaces, regions, number, jnp.asarray(step))
-        action = _choose(algorithm, lens.spaces, training, seen, draws.action, step)
+        draws = _draw(algorithm, view.spec, regions, number, jnp.asarray(step))
+        action = _choose(algorithm, view.spec, training, seen, draws.action, step)
         try:
-            observation, reward, ended, of_all = world.step(np.asarray(lens.action(action)))
+            observation, reward, ended, of_all = world.step(np.asarray(view.action(action)))
         except MissedStepError:
             returns = np.full(world.agents, np.nan, np.float32)
             break
-        after = lens.observation(jnp.asarray(observation, jnp.float32), regions)
-        own = lens.reward(jnp.asarray(reward), regions, of_all)
-        transition = Batch(seen, action, _shape(algorithm, own, before, step == first), after)
-        training, new = _learn(algorithm, lens.spaces, training, transition, draws, step)
+        after = view.observation(jnp.asarray(observation, jnp.float32), regions)
+        own = view.reward(jnp.asarray(reward), regions, of_all)
+        learnt = view.shaped(own, before, step == first, algorithm.discount)
+        transition = Batch(seen, action, learnt, after)
+        training, new = _learn(algorithm, view.spec, training, transition, draws, step)
         losses = _gather(losses, new, 1)
         seen, before, returns, step = after, own, returns + reward, step + 1
     losses = losses._replace(q=losses.q / max(step - first, 1))
@@ -196,22 +210,33 @@ _draw = jax.jit(draw, static_argnums=(0, 1, 2))
 _gather = jax.jit(gather_losses, static_argnums=2)
 _distance = jax.jit(actor_distance)
 _choose = jax.jit(choose_actions, static_argnums=(0, 1))
-_shape = jax.jit(shape, static_argnums=0)
 _learn = partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)(learn)
 _average = jax.jit(average, static_argnums=1)
 
 
-def _spaces(
-    observation: gymnasium.spaces.Space[Any],
-    action: gymnasium.spaces.Space[Any],
-    latitudes: Sequence[float],
-) -> Spaces:
+def _spec(environment: Any, observation: Any, action: Any) -> AgentSpec:
+    """What is known of an agent: all, of an environment of this package; else its spaces."""
     for name, space in (("observations", observation), ("actions", action)):
         if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
             raise InputError(f"{name} must be a one-dimensional Box")
-    assert isinstance(action, gymnasium.spaces.Box)
     if not np.isfinite([action.low, action.high]).all():
         raise InputError("actions must have finite bounds")
-    size = int(np.prod(observation.shape or (0,)))
-    low, high, places = (tuple(map(float, v)) for v in (action.low, action.high, latitudes))
-    return Spaces(size, low, high, places)
+    low, high = (tuple(map(float, bound)) for bound in (action.low, action.high))
+    adapter = _adapter(environment)
+    if adapter is None:
+        return AgentSpec(int(np.prod(observation.shape)), low, high)
+    return replace(adapter.environment.spec, low=low, high=high)
+
+
+def _adapter(environment: Any) -> Adapter | None:
+    inner = getattr(environment, "unwrapped", environment)
+    adapter = getattr(inner, "adapter", None)
+    return adapter if isinstance(adapter, Adapter) else None
+
+
+def _own_place(environment: Any) -> tuple[float, float] | None:
+    """Latitude and longitude of the region of an environment's one agent."""
+    adapter = _adapter(environment)
+    if adapter is None or adapter.environment.spec.places is None:
+        return None
+    return adapter.environment.spec.places[adapter.environment.regions[0]]

@@ -1,177 +1,279 @@
-"""What a person sees when a run has finished: the skill table and the pictures."""
+"""What a person sees when a run has finished: the skill table and the figures."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from fedrain.baselines import share_reached, static
-from fedrain.climate import BAND_NAMES, trajectory
+from fedrain.baselines import static, unknown_limit
+from fedrain.climate import BAND_NAMES, Field, Parameter
 from fedrain.envs import Environment
+from fedrain.errors import InputError
+from fedrain.experiment.results import POLICIES, read_columns
 from fedrain.experiment.run import Run
-from fedrain.plotting import STYLES, latitude_axis, save_figure
+from fedrain.plotting import (
+    REGIONS,
+    band,
+    draw,
+    draw_map,
+    interval,
+    latitude_axis,
+    level,
+    light_grid,
+    new_figure,
+    save_figure,
+    step_axis,
+)
+from fedrain.tables import GAP, Table
 
 TIMES = (1, 40, 80, 120, 160, 200)
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-SPREAD = 1.96
 
 
-def skill_report(run: Run, beside: dict[str, list[str]] | None = None) -> str:
-    """AreaWRMSE of both policies beside the static model, and beside columns of one's own."""
-    columns: dict[str, list[str]] = {}
-    fixed = static(run.configuration.make_environment()).skill
-    columns["static"] = [f"{value:.3f}" for value in (*fixed.bands, fixed.globe)]
-    for policy in ("local", "global"):
+def skill_report(run: Run, beside: Mapping[str, list[str]] | None = None) -> str:
+    """Errors of both policies beside the static model, and beside columns of one's own.
+
+    Bands of latitude are of the first judged field; where there are more, each has a row.
+    """
+    environment = run.configuration.make_environment()
+    fixed = static(environment)
+    columns = {"static": [_figure(v) for v in (*fixed.skill.bands, fixed.skill.globe)]}
+    more = {"static": [_figure(fixed.errors[name]) for name, _ in environment.judged]}
+    lines = []
+    for policy in POLICIES:
         found = run.summary(policy)
-        means = (*found["bands_mean"], found["global_mean"])
-        spreads = (*found["bands_std"], found["global_std"])
         single = len(found["per_seed"]) == 1
+        pairs = zip(
+            (*found["bands_mean"], found["global_mean"]),
+            (*found["bands_std"], found["global_std"]),
+            strict=True,
+        )
         columns[policy] = [
-            f"{m:.2f}" if single else f"{m:.2f} ± {s:.2f}"
-            for m, s in zip(means, spreads, strict=True)
+            _figure(m, 2) if single or not np.isfinite(m) else f"{m:.2f} ± {s:.2f}"
+            for m, s in pairs
         ]
-    columns |= beside or {}
-    widths = [max(len(name), *map(len, cells)) for name, cells in columns.items()]
-    lines = [
-        "areaWRMSE (K)  " + "  ".join(n.rjust(w) for n, w in zip(columns, widths, strict=True))
-    ]
-    for i, band in enumerate((*BAND_NAMES, "global")):
-        cells = "  ".join(c[i].rjust(w) for c, w in zip(columns.values(), widths, strict=True))
-        lines.append(f"{band:<15}{cells}".rstrip())
-    for policy in ("local", "global"):
-        if (share := share_of_limit(run, policy)) is not None:
+        more[policy] = [_figure(found["fields"][name]) for name, _ in environment.judged]
+        if (share := found["share_of_limit"]) is not None:
             lines.append(
                 f"return of the {policy} policy: {100 * share:.0f} % of the way from the static "
                 "model to optimal control"
             )
-    return "\n".join(lines)
+    columns |= beside or {}
+    unit = _unit(environment.judged_fields[0].unit, difference=True)
+    bands = [[b, *(c[i] for c in columns.values())] for i, b in enumerate((*BAND_NAMES, "global"))]
+    shown = [row for row in bands if any(cell != GAP for cell in row[1:])]
+    parts = [Table("", [f"areaWRMSE ({unit})", *columns], shown).text()]
+    if len(environment.judged) > 1:
+        rows = [
+            [f"{one.title} ({_unit(one.unit, difference=True)})", *(c[i] for c in more.values())]
+            for i, one in enumerate(environment.judged_fields)
+        ]
+        parts.append(Table("", ["global, by field", *more], rows).text())
+    if (note := unknown_limit(environment)) is not None:
+        lines.append(note)
+    return "\n".join([*parts, *lines])
 
 
-def share_of_limit(run: Run, policy: str) -> float | None:
-    """How far the mean return without exploration is from static (0) to limit (1)."""
-    returns = run.results.returns.sel(policy=policy).values.mean(-1)
-    whole = returns[np.isfinite(returns)]
-    if not len(whole):
-        return None
-    return share_reached(run.configuration.make_environment(), float(whole.mean()))
+def _figure(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}" if np.isfinite(value) else GAP
+
+
+def _unit(unit: str, difference: bool = False) -> str:
+    """As people write it."""
+    if unit == "degC":
+        return "K" if difference else "°C"
+    for plain, raised in (("-1", "⁻¹"), ("-2", "⁻²"), ("-3", "⁻³")):
+        unit = unit.replace(plain, raised)
+    return unit
 
 
 def write_figures(run: Run) -> list[Path]:
-    """Return curves, the evolution of the profile, and the learnt parameters."""
+    """Draw all figures of a run into its folder."""
+    environment = run.configuration.make_environment()
+    figures = {"returns": returns_figure(run), "parameters": parameters_figure(run)}
+    has_map = len(environment.model.columns.shape) == 2
+    for i, (name, _) in enumerate(environment.judged):
+        suffix = f"-{name}" if i else ""
+        figures[f"profile{suffix}"] = profile_figure(run, name)
+        if has_map:
+            figures[f"map{suffix}"] = map_figure(run, name)
     paths = []
-    for name, draw in (("returns", _returns), ("profile", _profile), ("parameters", _parameters)):
-        figure = Figure(layout="constrained")
-        draw(run, figure)
+    for name, figure in figures.items():
         paths.append(run.folder / f"{name}.png")
         save_figure(figure, paths[-1])
     return paths
 
 
-def spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the seeds that have not broken, and half the width of its 95 % spread."""
-    whole = values[np.isfinite(values).all(axis=tuple(range(1, values.ndim)))]
-    return whole.mean(0), SPREAD * whole.std(0) / np.sqrt(len(whole))
+def _days_per_step(environment: Environment) -> float | None:
+    days = getattr(environment.model, "days_per_step", None)
+    return None if days is None else float(days)
 
 
-def _returns(run: Run, figure: Figure) -> None:
+def returns_figure(run: Run) -> Figure:
+    """Minus the return of every region over the run, with its confidence interval."""
     data = run.returns.returns.transpose("agent", "seed", "episode").values
-    figure.set(figwidth=7.0, figheight=4.2)
+    environment = run.configuration.make_environment()
+    figure = new_figure(7.0, 4.2)
     axes = figure.subplots()
     steps = run.returns.step.values
+    named = len(data) <= len(REGIONS)
     for agent, values in enumerate(data):
-        colour = PALETTE[agent % len(PALETTE)]
-        mean, half = spread(-values)
-        label = _region(run, agent) if len(data) <= len(PALETTE) else None
-        axes.plot(steps, mean, color=colour, linewidth=1.2, label=label)
-        axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+        look = REGIONS[agent % len(REGIONS)]
+        mean, half = interval(-values)
+        label = environment.division.name(environment.regions[agent]) if named else ""
+        draw(axes, look, steps, mean, label)
+        band(axes, look, steps, mean - half, mean + half)
     axes.set_yscale("log")
     axes.invert_yaxis()
-    axes.set_xlim(0, steps[-1])
-    axes.set_xlabel("Environment steps")
-    axes.set_ylabel("− return of an episode (K²); better is up")
+    days = _days_per_step(environment)
+    if days is None:
+        axes.set_xlim(0, steps[-1])
+        axes.set_xlabel("Environment steps")
+        light_grid(axes)
+    else:
+        step_axis(axes, steps[-1], days)
+    unit = run.results.returns.attrs.get("units", "K2").replace("2", "²")
+    axes.set_ylabel(f"− return of an episode{'' if unit == '1' else f' ({unit})'}; better is up")
     axes.set_title(run.configuration.name)
-    axes.grid(color="0.9", linewidth=0.6)
-    if len(data) <= len(PALETTE):
+    if named:
         axes.legend(frameon=False, ncols=2, fontsize="small")
+    return figure
 
 
-def _region(run: Run, agent: int) -> str:
+def _judged(run: Run, name: str | None) -> Field:
     environment = run.configuration.make_environment()
-    edges = environment.model.grid.edges[:: environment.region_size]
-    return " to ".join(_latitude(edge) for edge in edges[agent : agent + 2])
+    for field in environment.judged_fields:
+        if name in (None, field.name):
+            return field
+    known = ", ".join(one for one, _ in environment.judged)
+    raise InputError(f"the run has no judged field {name!r}: use one of {known}")
 
 
-def _latitude(degrees: float) -> str:
-    return f"{abs(degrees):g}°" + ("S" if degrees < 0 else "N" if degrees > 0 else "")
-
-
-def _profile(run: Run, figure: Figure) -> None:
-    learnt = run.results.surface_temperature.sel(policy="local").values
-    draw_evolution(figure, run.configuration.make_environment(), *spread(learnt))
+def profile_figure(run: Run, field: str | None = None) -> Figure:
+    """Zonal mean of a judged field at six times, against static model and target."""
+    environment = run.configuration.make_environment()
+    shown = _judged(run, field)
+    learnt = read_columns(environment, run.results, shown.name, "local")
+    mean, half = interval(learnt)
+    figure = new_figure(9.0, 5.4)
+    draw_evolution(figure, environment, mean, half, shown)
+    return figure
 
 
 def draw_evolution(
     figure: Figure,
     environment: Environment,
-    mean: Float[np.ndarray, "step lat"],
-    half: Float[np.ndarray, "step lat"] | None = None,
+    mean: Float[np.ndarray, "step column"],
+    half: Float[np.ndarray, "step column"] | None = None,
+    field: Field | None = None,
 ) -> None:
-    """The profile at six times of an episode, with its spread, against static model and target."""
-    centres = environment.model.grid.centres
-    fixed = static_trajectory(environment)
+    """A field at six times of an episode, with its interval, against static model and target."""
+    field = environment.judged_fields[0] if field is None else field
+    columns = environment.model.columns
+    fixed = static_trajectory(environment, field.name)
+    target = np.asarray(environment.params.target[field.name], float)
+    target = target.reshape(len(columns), -1).mean(1)
     figure.set(figwidth=9.0, figheight=5.4)
     panels = figure.subplots(2, 3, sharex=True, sharey=True)
-    times = [t for t in TIMES if t <= environment.episode_length]
+    length = environment.episode_length
+    times = [t for t in TIMES if t <= length]
+    if len(times) < len(TIMES):
+        times = sorted({max(1, round(share * length)) for share in np.linspace(0, 1, 6)})
     for axes, time in zip(panels.flat, times, strict=False):
-        for key, values, label in (
-            ("target", np.array(environment.target), "target"),
-            ("static", fixed[time - 1], "static model"),
-            ("model", mean[time - 1], "model with agents"),
+        for key, values in (
+            ("target", target),
+            ("static", fixed[time - 1]),
+            ("model", mean[time - 1]),
         ):
-            colour, style, width = STYLES[key]
-            axes.plot(centres, values, color=colour, linestyle=style, linewidth=width, label=label)
+            draw(axes, key, *columns.zonal_mean(values))
         if half is not None:
             low, high = mean[time - 1] - half[time - 1], mean[time - 1] + half[time - 1]
-            axes.fill_between(centres, low, high, color=STYLES["model"][0], alpha=0.2)
+            latitudes, low = columns.zonal_mean(low)
+            band(axes, "model", latitudes, low, columns.zonal_mean(high)[1])
         axes.set_title(f"t = {time}")
-        latitude_axis(axes)
-        axes.set_xticks((-90, -45, 0, 45, 90), ("90°S", "45°S", "0°", "45°N", "90°N"))
+        latitude_axis(axes, 45)
+    for axes in panels.flat[len(times) :]:
+        axes.set_visible(False)
     panels[0, 0].legend(frameon=False, fontsize="small", loc="lower center")
     figure.supxlabel("Latitude")
-    figure.supylabel("Surface temperature (°C)")
+    zonal = "" if columns.is_zonal else ", zonal mean"
+    figure.supylabel(f"{field.title.capitalize()}{zonal} ({_unit(field.unit)})")
 
 
-def static_trajectory(environment: Environment) -> Float[np.ndarray, "step lat"]:
-    """Profile of the static model after every step of an episode."""
-    latitudes = environment.model.grid.latitudes
-    start = np.full(latitudes, environment.start_temperature, np.float32)
-    static_values = environment.model.table.static(latitudes)
-    steps = environment.episode_length
-    return np.asarray(trajectory(environment.model, start, static_values, steps))
+def static_trajectory(
+    environment: Environment, field: str | None = None
+) -> Float[np.ndarray, "step column"]:
+    """A field of the static model after every step of an episode; levels are averaged."""
+    name = environment.judged[0][0] if field is None else field
+    values = static(environment).fields[name]
+    return values.reshape(*values.shape[:2], -1).mean(-1)
 
 
-def _parameters(run: Run, figure: Figure) -> None:
+def map_figure(run: Run, field: str | None = None) -> Figure:
+    """The error of a field after the last step, of static model and agents."""
     environment = run.configuration.make_environment()
-    rows = [row for row in environment.model.table if row.per_latitude]
-    figure.set(figwidth=7.0, figheight=3.0 * len(rows))
-    panels = np.atleast_1d(figure.subplots(len(rows), 1, sharex=True))
+    columns, shown = environment.model.columns, _judged(run, field)
+    if columns.longitude is None or len(columns.shape) != 2:
+        raise InputError("there is no map: the columns form no latitude–longitude grid")
+    target = np.asarray(environment.params.target[shown.name], float)
+    target = target.reshape(len(columns), -1).mean(1)
+    learnt, _ = interval(read_columns(environment, run.results, shown.name, "local")[:, -1])
+    errors = {
+        "static model": static_trajectory(environment, shown.name)[-1] - target,
+        "model with agents": learnt - target,
+    }
+    largest = max(float(np.nanmax(np.abs(error))) for error in errors.values()) or 1.0
+    figure = new_figure(9.0, 3.4)
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (title, error) in zip(panels, errors.items(), strict=True):
+        mesh = draw_map(
+            axes, columns.latitude, columns.longitude, error,
+            limits=(-largest, largest), errors=True,
+        )  # fmt: skip
+        axes.set_title(title)
+    label = f"error of the {shown.title} ({_unit(shown.unit, difference=True)})"
+    figure.colorbar(mesh, ax=panels, label=label, shrink=0.8, location="bottom")
+    return figure
+
+
+def parameters_figure(run: Run) -> Figure:
+    """What was learnt: profiles after the last step, and single numbers over the episode."""
+    environment = run.configuration.make_environment()
+    rows = list(environment.learnt)
+    figure = new_figure(7.0, 2.4 * len(rows) + 0.6)
+    panels = np.atleast_1d(figure.subplots(len(rows), 1))
     for axes, row in zip(panels, rows, strict=True):
-        values = run.results[row.symbol].sel(policy="local").values[:, -1]
-        mean, half = spread(values)
-        colour, style, width = STYLES["model"]
-        centres = environment.model.grid.centres
-        axes.plot(
-            centres, mean, color=colour, linestyle=style, linewidth=width, label="learnt, last step"
-        )
-        axes.fill_between(centres, mean - half, mean + half, color=colour, alpha=0.2)
-        colour, style, width = STYLES["static"]
-        axes.axhline(
-            row.default, color=colour, linestyle=style, linewidth=width, label="static value"
-        )
+        if row.by_column:
+            _draw_profile(axes, run, row)
+        else:
+            mean, half = interval(run.results[row.symbol].sel(policy="local").values)
+            steps = run.results.step.values
+            draw(axes, "model", steps, mean, "learnt")
+            band(axes, "model", steps, mean - half, mean + half)
+            level(axes, "static", float(row.static(1)), "static value")
+            axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
+            axes.set_xlabel("Step of the episode")
+            light_grid(axes)
         for bound in (row.low, row.high):
             axes.axhline(bound, color="0.6", linestyle=":", linewidth=1.0)
-        axes.set_ylabel(f"{row.symbol} ({row.unit.replace('-2', '⁻²').replace('-1', '⁻¹')})")
-        latitude_axis(axes)
+        axes.set_ylabel(f"{row.symbol} ({_unit(row.unit)})")
     panels[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-    panels[-1].set_xlabel("Latitude (dotted: bounds of the parameter)")
+    figure.supxlabel("Dotted: bounds of the parameter", fontsize="small")
+    return figure
+
+
+def _draw_profile(axes: object, run: Run, row: Parameter) -> None:
+    """A parameter of each column after the last step, zonal and vertical mean."""
+    environment = run.configuration.make_environment()
+    columns = environment.model.columns
+    values = read_columns(environment, run.results, row.symbol, "local")[:, -1]
+    mean, half = interval(values)
+    latitudes, middle = columns.zonal_mean(mean)
+    _, around = columns.zonal_mean(half)
+    draw(axes, "model", latitudes, middle, "learnt, last step")  # type: ignore[arg-type]
+    band(axes, "model", latitudes, middle - around, middle + around)  # type: ignore[arg-type]
+    fixed = row.static(len(columns)).reshape(len(columns), -1).mean(1)
+    draw(axes, "static", *columns.zonal_mean(fixed), "static value")  # type: ignore[arg-type]
+    latitude_axis(axes)  # type: ignore[arg-type]
+    axes.set_xlabel("Latitude")  # type: ignore[attr-defined]

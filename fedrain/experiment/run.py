@@ -1,9 +1,10 @@
 """A finished run, read from its folder."""
 
+import html
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -11,24 +12,82 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
-from fedrain.agents import Lens
+from fedrain.agents import View
 from fedrain.agents.networks import Network
-from fedrain.agents.step import EVALUATION, agent_keys, spaces_of, start_training
+from fedrain.agents.step import EVALUATION, agent_keys
+from fedrain.baselines import share_reached
 from fedrain.climate import Skill
+from fedrain.envs import EnvParams
+from fedrain.envs.options import changed_params
 from fedrain.errors import FailureError, InputError
-from fedrain.experiment.configuration import Configuration, from_dict
-from fedrain.experiment.evaluation import evaluation_noise, summary
-from fedrain.experiment.records import POLICIES
-from fedrain.io import read_arrays, read_dataset, read_json, unflatten
+from fedrain.experiment.configuration import Configuration, Named
+from fedrain.experiment.evaluation import evaluate, evaluation_noise, summary
+from fedrain.experiment.resolve import from_dict
+from fedrain.experiment.results import (
+    RETURNS,
+    SKILL,
+    check_policy,
+    episodes_learnt,
+    read_actors,
+    read_skills,
+)
+from fedrain.io import read_dataset, read_json
 
-RESULTS = ("returns.nc", "skill.nc", "weights.safetensors")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Policy:
+    """One agent's policy, a plain function of what the agent sees.
+
+    ``outputs`` tells, for each number of an action, which parameter it sets and where.
+    """
+
+    def __init__(self, outputs: tuple[str, ...], slices: dict[str, slice], act: Callable[..., Any]):
+        self.outputs = outputs
+        self._slices = slices
+        self._act = act
+
+    def __call__(
+        self, observation: Any, step: int | Int[Array, ""] = 0
+    ) -> Float[Array, "*batch action"]:
+        """An action for an observation, or for a batch of them, in action units.
+
+        Args:
+            observation: ``[..., observation]``, in the units of the fields.
+            step: Of the episode; a policy that draws its actions (``evaluate_by_sampling``) draws
+                anew for each.
+        """
+        return self._act(jnp.asarray(observation, jnp.float32), step)
+
+    def parameters(
+        self, observation: Any, step: int = 0
+    ) -> dict[str, Float[np.ndarray, "*batch value"]]:
+        """The same by symbol of the parameter."""
+        action = np.asarray(self(observation, step))
+        return {symbol: action[..., part] for symbol, part in self._slices.items()}
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{s}: {p.stop - p.start}" for s, p in self._slices.items())
+        return f"Policy(sets {len(self.outputs)} numbers: {parts})"
 
 
 class Run:
-    """The folder of a finished run: configuration, returns, skill and policies."""
+    """The folder of a finished run: configuration, returns, skill and policies.
 
-    def __init__(self, folder: str | Path) -> None:
+    Args:
+        folder: Where it is.
+        env: The task that it was trained in, if that is of your own; what a folder says of such
+            a thing is never imported on the folder's word.
+        model: Likewise, the climate model.
+        algo: Likewise, the algorithm.
+    """
+
+    def __init__(
+        self, folder: str | Path, env: Any = None, model: Any = None, algo: Any = None
+    ) -> None:
         self.folder = Path(folder)
+        self._named = Named(env, model, algo)
         if not (self.folder / "configuration.json").is_file():
             raise InputError(f"{self.folder}: is not the folder of a run")
         if not self.is_finished(self.folder):
@@ -36,58 +95,108 @@ class Run:
 
     @staticmethod
     def is_finished(folder: Path) -> bool:
-        """Whether all results are there."""
-        return all((folder / name).is_file() for name in RESULTS)
+        """Whether all results are there, and of all episodes."""
+        episodes = episodes_learnt(folder)
+        if episodes is None:
+            return False
+        return episodes in (0, read_json(folder / "configuration.json").get("episodes"))
 
     @cached_property
     def configuration(self) -> Configuration:
         """The experiment."""
-        return from_dict(read_json(self.folder / "configuration.json"))
+        return from_dict(read_json(self.folder / "configuration.json"), self._named)
 
     @cached_property
     def returns(self) -> xr.Dataset:
         """Returns and losses over the episodes."""
-        return read_dataset(self.folder / "returns.nc")
+        return read_dataset(self.folder / RETURNS)
 
     @cached_property
     def results(self) -> xr.Dataset:
-        """Skill, profiles and parameters over one episode."""
-        return read_dataset(self.folder / "skill.nc")
+        """Skill, judged fields and parameters over one episode."""
+        return read_dataset(self.folder / SKILL)
 
     def skills(self, policy: str = "local") -> list[Skill]:
         """Skill of every seed."""
-        if policy not in POLICIES:
-            raise InputError(f"there is no policy {policy!r}: use one of {', '.join(POLICIES)}")
-        data = self.results.sel(policy=policy)
-        return [
-            Skill(tuple(bands.tolist()), float(globe))
-            for bands, globe in zip(
-                data.areawrmse.values, data.areawrmse_global.values, strict=True
-            )
-        ]
+        return read_skills(self.results, policy)
 
     def summary(self, policy: str = "local") -> dict[str, Any]:
-        """Skill over the seeds, for JSON; seeds that broke are left out and named."""
-        skills = dict(zip(self.configuration.seeds, self.skills(policy), strict=True))
+        """Skill, errors and return over the seeds, for JSON; seeds that diverged are named.
+
+        Returns:
+            ``bands`` and ``global`` (areaWRMSE of the first judged field), their mean and spread
+            over the seeds, ``fields`` (error of each judged field), ``return`` (mean of agents and
+            seeds) and ``share_of_limit`` (of the way from the static model to optimal control;
+            None where that is not known).
+        """
         whole = self.whole_seeds(policy)
-        broken = [seed for seed in skills if seed not in whole]
-        found = summary([skills[seed] for seed in whole])
-        return {"policy": policy, **found, "broken_seeds": broken}
+        data = self.results.sel(policy=policy, seed=whole)
+        errors = self._errors(data)
+        return self._summary(policy, self.skills(policy), data.returns.values, errors)
+
+    def _errors(self, data: xr.Dataset) -> dict[str, float]:
+        if "rms_error" not in data:  # before version 0.2
+            return {"surface_temperature": float(data.areawrmse_global.mean())}
+        means = data.rms_error.mean("seed")
+        return {str(name): float(means.sel(field=name)) for name in data.field.values}
+
+    def _summary(
+        self,
+        policy: str,
+        skills: list[Skill],
+        returns: np.ndarray,
+        errors: dict[str, float],
+        params: EnvParams | None = None,
+    ) -> dict[str, Any]:
+        seeds = dict(zip(self.configuration.seeds, skills, strict=True))
+        whole = [seed for seed, skill in seeds.items() if np.isfinite(skill.globe)]
+        mean = float(returns.mean())
+        environment = self.configuration.make_environment()
+        return {
+            "policy": policy,
+            **summary([seeds[seed] for seed in whole]),
+            "fields": errors,
+            "return": mean,
+            "share_of_limit": share_reached(environment, mean) if params is None else None,
+            "diverged_seeds": [seed for seed in seeds if seed not in whole],
+        }
 
     def whole_seeds(self, policy: str = "local") -> list[int]:
-        """The seeds that have not broken."""
+        """The seeds that have not diverged."""
         pairs = zip(self.configuration.seeds, self.skills(policy), strict=True)
         if not (whole := [seed for seed, skill in pairs if np.isfinite(skill.globe)]):
             raise FailureError(f"{self.folder}: no seed has finite results")
         return whole
 
-    def policy(
-        self, seed: int | None = None, agent: int = 0, kind: str = "local"
-    ) -> Callable[..., Float[Array, " action"]]:
-        """One agent's policy, a plain function: observation in °C → parameters as an action.
+    def evaluate(self, policy: str = "local", **episode: Any) -> dict[str, Any]:
+        """Skill in an episode with another start, target, forcing, ramp or noise, as summary().
 
-        Where the policy draws its actions (``evaluate_by_sampling``) it takes the ``step`` of the
-        episode as well, for each of which it draws anew.
+        Args:
+            policy: ``local``, each agent's own, or ``global``, their average.
+            episode: ``start``, ``target``, ``forcing``, ``ramp`` and ``noise``, as of
+                :func:`fedrain.envs.make`.
+        """
+        check_policy(policy)
+        environment = self.configuration.make_environment()
+        params = changed_params(environment, episode)
+        seeds = tuple(self.configuration.seeds)
+        algorithm = self.configuration.make_algorithm()
+        played = evaluate(environment, algorithm, self.actors(policy), seeds, params)
+        skills = played.skill(environment, params)
+        finite = np.isfinite([skill.globe for skill in skills])
+        if not finite.any():
+            raise FailureError(f"{self.folder}: no seed has finite results")
+        errors = played.errors(environment, params)
+        means = {name: float(values[finite].mean()) for name, values in errors.items()}
+        return self._summary(policy, skills, played.returns[finite], means, params)
+
+    def policy(self, seed: int | None = None, agent: int = 0, kind: str = "local") -> Policy:
+        """One agent's policy: observations in the units of the fields → parameters as an action.
+
+        Args:
+            seed: One of the run's; the first, if it is left out.
+            agent: From 0, south to north.
+            kind: ``local``, the agent's own, or ``global``, the average.
         """
         seeds = self.configuration.seeds
         seed = seeds[0] if seed is None else seed
@@ -95,44 +204,84 @@ class Run:
             raise InputError(f"the run has no agent {agent} of seed {seed}")
         environment = self.configuration.make_environment()
         algorithm = self.configuration.make_algorithm()
-        lens = Lens(algorithm, spaces_of(environment))
+        view = View(algorithm.transforms, environment.spec)
         actor = jax.tree.map(lambda leaf: leaf[seeds.index(seed), agent], self.actors(kind))
         key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, (agent,))[0]
 
         @jax.jit
-        def policy(
-            observation: Float[Array, " obs"], step: int | Int[Array, ""] = 0
-        ) -> Float[Array, " action"]:
-            (seen,) = lens.observation(jnp.asarray(observation)[None], (agent,))
-            noise = evaluation_noise(key, step, lens.spaces)
-            return lens.action(algorithm.act(actor, seen, noise, lens.spaces))
+        def act(observation: Float[Array, "*batch obs"], step: Int[Array, ""]) -> Array:
+            flat = observation.reshape(-1, environment.observation_size)
+            seen = view.observation(flat, (agent,) * len(flat))
+            noise = evaluation_noise(key, step, view.spec)
+            one = jax.vmap(lambda seen: algorithm.act(actor, seen, noise, view.spec))
+            return view.action(one(seen)).reshape(*observation.shape[:-1], -1)
 
-        return policy
+        return Policy(output_names(environment, agent), environment.action_slices, act)
 
     def actors(self, kind: str = "local") -> Network:
         """The weights of all actors, stacked as seed, agent."""
-        arrays, _ = read_arrays(self.folder / "weights.safetensors")
-        environment = self.configuration.make_environment()
-        like = jax.eval_shape(
-            lambda seeds: (
-                jax.vmap(
-                    lambda seed: start_training(
-                        self.configuration.make_algorithm(),
-                        spaces_of(environment),
-                        environment.regions,
-                        seed,
-                        1,
-                    )
-                )(seeds).agents.actor
-            ),
-            jnp.asarray(self.configuration.seeds, jnp.uint32),
+        return read_actors(self.folder, self.configuration, kind)
+
+    def plot_returns(self) -> "Figure":
+        """Returns over the run."""
+        from fedrain.experiment.report import returns_figure
+
+        return returns_figure(self)
+
+    def plot_profile(self, field: str | None = None) -> "Figure":
+        """A judged field at six times of an episode; the first, if none is named."""
+        from fedrain.experiment.report import profile_figure
+
+        return profile_figure(self, field)
+
+    def plot_parameters(self) -> "Figure":
+        """What the agents have learnt to set."""
+        from fedrain.experiment.report import parameters_figure
+
+        return parameters_figure(self)
+
+    def plot_map(self, field: str | None = None) -> "Figure":
+        """The error of a judged field over the globe, of a model with longitudes."""
+        from fedrain.experiment.report import map_figure
+
+        return map_figure(self, field)
+
+    def __repr__(self) -> str:
+        configuration = self.configuration
+        found = self.summary()
+        share = found["share_of_limit"]
+        reached = "" if share is None else f" ({100 * share:.0f} % of the way to optimal control)"
+        return (
+            f"Run({configuration.name}: {configuration.episodes} episodes, "
+            f"{len(configuration.seeds)} seeds, areaWRMSE {found['global_mean']:.3f}, "
+            f"return {found['return']:,.0f}{reached})"
         )
-        mine = {
-            n.removeprefix(f"{kind}/"): a for n, a in arrays.items() if n.startswith(f"{kind}/")
-        }
-        return unflatten(like, mine, str(self.folder / "weights.safetensors"))
+
+    def _repr_html_(self) -> str:
+        from fedrain.experiment.report import skill_report
+
+        title, table = html.escape(repr(self)), html.escape(skill_report(self))
+        return f"<p><b>{title}</b></p><pre>{table}</pre>"
 
 
-def load(folder: str | Path) -> Run:
-    """A finished run."""
-    return Run(folder)
+def output_names(environment: Any, agent: int) -> tuple[str, ...]:
+    """For each number of an agent's action, the parameter that it sets, and where."""
+    names = []
+    columns = environment.model.columns
+    cells = environment.division.cells[agent] if environment.shared_climate else range(len(columns))
+    for row in environment.learnt:
+        if not row.by_column:
+            names.append(row.symbol)
+            continue
+        for cell in cells:
+            place = f"{row.symbol} at {columns.latitude[cell]:.4g}°N"
+            if columns.longitude is not None:
+                place += f" {columns.longitude[cell]:.4g}°E"
+            levels = range(row.levels) if row.scope == "level" else (None,)
+            names += [place if level is None else f"{place}, level {level}" for level in levels]
+    return tuple(names)
+
+
+def load(folder: str | Path, env: Any = None, model: Any = None, algo: Any = None) -> Run:
+    """A finished run; what of it is not of the package is named again: see :class:`Run`."""
+    return Run(folder, env, model, algo)

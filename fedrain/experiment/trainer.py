@@ -2,25 +2,21 @@
 
 import time
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fedrain.agents import Losses
+from fedrain.agents import Losses, View
 from fedrain.agents.networks import Network
-from fedrain.agents.step import HEALTHY, Training, spaces_of, start_training
+from fedrain.agents.step import HEALTHY, Training, start_training
+from fedrain.climate import HostModel
 from fedrain.envs import Environment
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.cores import Cores, open_cores
-from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import EpisodeLog, run_episode
-from fedrain.experiment.records import returns_dataset, skill_dataset
-from fedrain.federation import mean_network
-from fedrain.io import flatten, write_arrays, write_dataset
+from fedrain.federation import average
 
 History = dict[str, np.ndarray]
 
@@ -47,6 +43,7 @@ class Trainer:
         self.regions = environment.regions if regions is None else regions
         self.algorithm = configuration.make_algorithm()
         self.sharing = configuration.make_sharing()
+        self.params = jax.tree.map(jnp.asarray, environment.params)
         self.seeds = jnp.asarray(configuration.seeds, jnp.uint32)
         self.trainings = [self._start(seed) for seed in self.seeds]
         self.episode = 0
@@ -54,12 +51,28 @@ class Trainer:
 
     def _start(self, seed: jax.Array) -> Training:
         steps = self.configuration.episodes * self.environment.episode_length
-        spaces = spaces_of(self.environment)
-        one_policy = self.sharing.one_policy
-        return start_training(self.algorithm, spaces, self.regions, seed, steps, one_policy)
+        spec, one_policy = self.environment.spec, self.sharing.one_policy
+        return start_training(self.algorithm, spec, self.regions, seed, steps, one_policy)
+
+    def start_from(self, actors: Network) -> None:
+        """Let the agents start from actors, stacked as seed, agent, instead of new ones."""
+        seen = View(self.algorithm.transforms, self.environment.spec).spec
+        for i, training in enumerate(self.trainings):
+            learners = len(training.rows)
+            own = jax.tree.map(lambda leaf, i=i, n=learners: jnp.asarray(leaf)[i, :n], actors)
+            agents = training.agents._replace(actor=own)
+            if agents.target_actor is not None:
+                agents = agents._replace(target_actor=own)
+            agents = self.algorithm.schedule.start(agents, seen)
+            self.trainings[i] = training._replace(agents=agents)
+
+    def synchronise(self) -> None:
+        """Average the agents of every seed now."""
+        mix = jax.jit(partial(average, sharing=self.sharing, synchronise=jnp.asarray(True)))
+        self.trainings = [t._replace(agents=mix(t.agents)) for t in self.trainings]
 
     def restore(self, episode: int, trainings: list[Training], history: History) -> None:
-        """Go on from a checkpoint."""
+        """Resume from a checkpoint."""
         self.episode, self.trainings, self.history = episode, trainings, history
 
     @property
@@ -79,8 +92,9 @@ class Trainer:
 
     def begin(self) -> None:
         """Take the cores, before the first episode."""
-        self.broken = {i for i, training in enumerate(self.trainings) if is_broken(training)}
-        self.cores = Cores(len(self.trainings[0].rows), self.in_turn)
+        self.diverged = {i for i, training in enumerate(self.trainings) if has_diverged(training)}
+        on_host = isinstance(self.environment.model, HostModel)
+        self.cores = Cores(len(self.trainings[0].rows), self.in_turn or on_host, divide=not on_host)
         self.trainings = [self.cores.place(training) for training in self.trainings]
 
     def play(self, synchronise: bool) -> float:
@@ -99,7 +113,7 @@ class Trainer:
         return seconds
 
     def _one_seed(self, synchronise: bool, index: int) -> EpisodeLog:
-        if index in self.broken:
+        if index in self.diverged:
             lost = jnp.full(len(self.regions), jnp.nan)
             return EpisodeLog(lost, Losses(lost, lost, lost), lost[0])
         self.trainings[index], log = self._episode(index, synchronise)
@@ -110,25 +124,26 @@ class Trainer:
             self.environment,
             self.algorithm,
             self.sharing,
+            self.params,
             self.trainings[index],
             self.seeds[index],
             jnp.asarray(self.episode),
             jnp.asarray(synchronise),
         )
 
-    def newly_broken(self) -> list[str]:
+    def newly_diverged(self) -> list[str]:
         """A sentence for each seed that has just met a number that is not finite."""
         found = []
         for index, training in enumerate(self.trainings):
-            if index in self.broken or not is_broken(training):
+            if index in self.diverged or not has_diverged(training):
                 continue
-            self.broken.add(index)
-            steps = np.asarray(training.broken_at)
+            self.diverged.add(index)
+            steps = np.asarray(training.diverged_at)
             agent = int(np.where(steps == HEALTHY, np.iinfo(steps.dtype).max, steps).argmin())
             found.append(
                 f"seed {self.configuration.seeds[index]} stops: agent "
                 f"{self.regions[agent]} has a number that is not finite at step "
-                f"{steps[agent]}; the other seeds go on"
+                f"{steps[agent]}; the other seeds continue"
             )
         return found
 
@@ -143,29 +158,6 @@ class Trainer:
         return jax.tree.map(stack, *(training.agents.actor for training in self.trainings))
 
 
-def is_broken(training: Training) -> bool:
+def has_diverged(training: Training) -> bool:
     """Whether an agent has met a number that is not finite."""
-    return bool((np.asarray(training.broken_at) != HEALTHY).any())
-
-
-def write_results(
-    configuration: Configuration, local: Network, history: History, out: Path
-) -> None:
-    """Weights, returns and skill of the local policies and of their average, as files of a run."""
-    environment = configuration.make_environment()
-    sharing = configuration.make_sharing()
-    average = jax.jit(jax.vmap(partial(mean_network, sharing=sharing)))(local)
-    policies: dict[str, Any] = {"local": local, "global": average}
-    evaluations = {
-        name: evaluate(environment, configuration.make_algorithm(), actors, configuration.seeds)
-        for name, actors in policies.items()
-    }
-    weights = {
-        f"{name}/{path}": leaf
-        for name, actors in policies.items()
-        for path, leaf in flatten(actors).items()
-    }
-    write_arrays(out / "weights.safetensors", weights, {"layout": "seed, agent, …"})
-    length = environment.episode_length
-    write_dataset(out / "returns.nc", returns_dataset(configuration, history, length))
-    write_dataset(out / "skill.nc", skill_dataset(configuration, environment, evaluations))
+    return bool((np.asarray(training.diverged_at) != HEALTHY).any())

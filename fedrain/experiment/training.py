@@ -1,43 +1,82 @@
 """Train one experiment into a folder that explains itself."""
 
 import hashlib
-import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+from jaxtyping import Float
 from tensorboardX import SummaryWriter
 
-from fedrain.agents.options import without_off
+from fedrain.agents.networks import Network
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
-from fedrain.experiment.configuration import Configuration, from_dict, versions
+from fedrain.experiment.configuration import Configuration, Named, difference, versions
 from fedrain.experiment.progress import Progress
+from fedrain.experiment.resolve import changed, check_same_experiment, configure, from_dict
+from fedrain.experiment.results import WEIGHTS, write_results
 from fedrain.experiment.run import Run
-from fedrain.experiment.trainer import Trainer, write_results
-from fedrain.federation import Sharing
-from fedrain.io import alone_in, is_trace, read_json, write_json
+from fedrain.experiment.trainer import Trainer
+from fedrain.io import (
+    alone_in,
+    flatten,
+    is_trace,
+    read_arrays,
+    read_json,
+    unflatten,
+    write_arrays,
+    write_json,
+)
 
 CHECKPOINT_SECONDS = 20.0
+START = "start.safetensors"  # the actors that a run starts from, if they are another run's
 
 Say = Callable[[str], None]
+
+
+class Episode(NamedTuple):
+    """What a callback is told after each episode."""
+
+    episode: int  # from 1
+    returns: Float[np.ndarray, "seed agent"]
+    critic_loss: Float[np.ndarray, "seed agent"]
+    actor_loss: Float[np.ndarray, "seed agent"]
+    seconds: float
+
+
+OnEpisode = Callable[[Episode], None]
 
 
 class Session:
     """One experiment on its way from the first episode, or the last checkpoint, to the end."""
 
-    def __init__(self, configuration: Configuration, out: Path, say: Say) -> None:
-        open_folder(configuration, out, resume=True)
-        self.configuration = configuration
+    def __init__(
+        self, configuration: Configuration, out: Path, say: Say, on_episode: OnEpisode | None = None
+    ) -> None:
+        self.configuration = open_folder(configuration, out, resume=True)
         self.agent_steps = configuration.steps_of_an_episode
         self.out = out
         self.say = say
+        self.on_episode = on_episode
         self.checkpoints = checkpoints_of(configuration, out)
-        self.trainer = Trainer(configuration, configuration.make_environment())
-        if (found := self.checkpoints.load(self.trainer.trainings)) is not None:
-            self.trainer.restore(*found)
-        self.trainer.begin()
+        environment = configuration.make_environment()
+        environment.check_start()
+        self.trainer = trainer = Trainer(configuration, environment)
+        if configuration.start_from is not None:
+            arrays, _ = read_arrays(out / START)
+            trainer.start_from(unflatten(trainer.actors(), arrays, str(out / START)))
+        if (found := self.checkpoints.load(trainer.trainings)) is not None:
+            trainer.restore(*found)
+            # A run that is extended had left out the average after what was its last episode.
+            if trainer.episode == found_end(out) and configuration.averages_after(
+                trainer.episode - 1
+            ):
+                trainer.synchronise()
+        trainer.begin()
 
     def run(self) -> None:
         """Train to the end, with a checkpoint now and then, and write the results."""
@@ -48,27 +87,30 @@ class Session:
             for episode in range(trainer.episode):  # a process that was killed may have lost some
                 self._log(writer, episode)
             while trainer.episode < configuration.episodes:
-                last = trainer.episode + 1 == configuration.episodes
-                # The last average makes the global policy; the local ones are those before it.
-                synchronise = configuration.synchronises_after(trainer.episode) and not last
-                seconds = trainer.play(synchronise)
+                seconds = trainer.play(configuration.averages_after(trainer.episode))
                 self._log(writer, trainer.episode - 1)
-                for message in trainer.newly_broken():
+                for message in trainer.newly_diverged():
                     self.say(message)
                 progress.show(trainer.episode, trainer.history["returns"][-1], seconds)
+                self._tell()
                 if time.monotonic() - saved > CHECKPOINT_SECONDS:
                     self._save()
                     saved = time.monotonic()
         self._save()
         write_results(configuration, trainer.actors(), trainer.history, self.out)
-        self.checkpoints.remove()
+
+    def _tell(self) -> None:
+        if self.on_episode is not None:
+            latest = {name: values[-1] for name, values in self.trainer.history.items()}
+            told = (latest["returns"], latest["critic_loss"], latest["actor_loss"])
+            self.on_episode(Episode(self.trainer.episode, *told, float(latest["seconds"])))
 
     def _log(self, writer: SummaryWriter, episode: int) -> None:
         history, length = self.trainer.history, self.trainer.environment.episode_length
         step = (episode + 1) * length
         for i, seed in enumerate(self.configuration.seeds):
             if not np.isfinite(history["returns"][episode, i]).all():
-                continue  # it has broken
+                continue  # it has diverged
             for name in ("returns", "critic_loss", "actor_loss", "q"):
                 for agent, value in enumerate(history[name][episode, i]):
                     writer.add_scalar(f"{name}/seed_{seed}/region_{agent}", float(value), step)
@@ -82,48 +124,139 @@ class Session:
 
 
 def train(
-    configuration: Configuration, out: str | Path, resume: bool = False, say: Say = print
+    configuration: Configuration | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    say: Say = print,
+    on_episode: OnEpisode | None = None,
+    start_from: str | Path | Run | None = None,
+    figures: bool = True,
+    **options: Any,
 ) -> Run:
-    """Train an experiment into the folder ``out``, or go on with one that was interrupted there."""
-    out = Path(out)
-    if resume and Run.is_finished(out):
-        open_folder(configuration, out, resume)
-        checkpoints_of(configuration, out).remove()  # if it was killed there
-        return Run(out)
-    open_folder(configuration, out, resume)
-    with alone_in(out):
-        Session(configuration, out, say).run()
-    return Run(out)
+    """Train an experiment into a folder, or resume or extend the one that is there.
+
+    Args:
+        configuration: The experiment, of :func:`configure`; or give its arguments instead:
+            ``train(env="ebm-v3", agents=2)``.
+        out: The folder; ``runs/NAME`` if it is left out.
+        resume: Resume an interrupted run. What is not given stays what the folder says; with more
+            ``episodes`` than it has, the run is extended.
+        say: What is said to people goes here.
+        on_episode: Called after each episode with an :class:`Episode`.
+        start_from: A finished run, whose policies the agents start from.
+        figures: Whether figures are drawn in the folder at the end.
+        options: Arguments of :func:`configure`.
+
+    Returns:
+        The finished run.
+    """
+    if configuration is not None and options:
+        raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
+    if configuration is None:
+        configuration = chosen(Path(out) if out is not None else None, resume, options)
+    actors = None
+    if start_from is not None:
+        run = start_from if isinstance(start_from, Run) else Run(start_from)
+        configuration, actors = _starting_from(configuration, run)
+    out = Path("runs") / configuration.name if out is None else Path(out)
+    if configuration.warning is not None:
+        say(configuration.warning)
+    open_folder(configuration, out, resume, actors)
+    named = configuration.named
+    if not (resume and Run.is_finished(out)):
+        with alone_in(out):
+            Session(configuration, out, say, on_episode).run()
+    run = Run(out, named.env, named.model, named.algo)
+    run.__dict__["configuration"] = configuration
+    if figures:
+        from fedrain.experiment.report import write_figures
+
+        write_figures(run)
+    return run
+
+
+def chosen(out: Path | None, resume: bool, options: dict[str, Any]) -> Configuration:
+    """The experiment that options name; where a run is resumed, what its folder says counts."""
+    path = None if out is None else out / "configuration.json"
+    if not resume or path is None or not path.exists():
+        return configure(**{k: v for k, v in options.items() if v is not None})
+    own = Named(options.get("env"), options.get("model"), options.get("algo"))
+    values = read_json(path)
+    known = {kind: getattr(own, kind) for kind in ("env", "model", "algo")}
+    kept = {k: v for k, v in known.items() if v is not None and k in values.get("sources", {})}
+    held = from_dict(values, Named(**kept))
+    given = {k: v for k, v in options.items() if v is not None and k not in kept}
+    return changed(held, **given) if given else held
 
 
 def checkpoints_of(configuration: Configuration, out: Path) -> Checkpoints:
-    """Where an experiment in the folder ``out`` keeps what it needs to go on."""
-    return Checkpoints(out / "checkpoint", identity(configuration))
+    """Where an experiment in the folder ``out`` keeps what it needs to resume."""
+    return Checkpoints(out / "checkpoint", configuration.lineage)
 
 
-def identity(configuration: Configuration) -> str:
-    """A hash of everything that the result depends on.
+def found_end(out: Path) -> int:
+    """The episodes that a run in this folder had when it was finished; 0 if it never was."""
+    from fedrain.experiment.results import episodes_learnt
 
-    What is off is left out: a run stays what it is when options are added to the package.
-    """
-    values = {**configuration.as_dict(), "preset": None}
-    values["hyperparameters"] = without_off(values["hyperparameters"])
-    if values["sharing"].get("scheme") == Sharing.scheme:
-        del values["sharing"]["scheme"]
-    text = json.dumps(values, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return episodes_learnt(out) or 0
 
 
-def open_folder(configuration: Configuration, out: Path, resume: bool) -> None:
-    """Make the folder of a run, or make sure that it is this run's."""
+def open_folder(
+    configuration: Configuration, out: Path, resume: bool, actors: Network | None = None
+) -> Configuration:
+    """Make the folder of a run, or make sure that it is this run's, and of as many episodes."""
     path = out / "configuration.json"
-    if path.exists():
-        held = from_dict(read_json(path))
-        if identity(held) != identity(configuration):
-            raise InputError(f"{out}: holds another experiment, {held.name}: choose another --out")
-        if not resume:
-            raise InputError(f"{out}: holds this experiment already: --resume goes on with it")
-    elif out.exists() and (not out.is_dir() or any(not is_trace(p) for p in out.iterdir())):
-        raise InputError(f"{out}: is not empty, and not the folder of a run: choose another --out")
-    else:
-        write_json(path, {**configuration.as_dict(), "versions": versions()})
+    if not path.exists():
+        if out.exists() and (not out.is_dir() or any(not is_trace(p) for p in out.iterdir())):
+            raise InputError(
+                f"{out}: is not empty, and not the folder of a run: choose another --out"
+            )
+        if actors is not None:
+            write_arrays(out / START, flatten(actors), {"layout": "seed, agent, …"})
+        _write(configuration, path)
+        return configuration
+    held = from_dict(read_json(path), configuration.named)
+    if difference(held, configuration) == ["episodes"] and resume:
+        _extend(held, configuration, out)
+        return configuration
+    check_same_experiment(held, configuration, out)
+    if not resume:
+        raise InputError(f"{out}: holds this experiment already: --resume resumes it")
+    return configuration
+
+
+def _write(configuration: Configuration, path: Path) -> None:
+    write_json(path, {**configuration.as_dict(), "versions": versions()})
+
+
+def _extend(held: Configuration, configuration: Configuration, out: Path) -> None:
+    if configuration.episodes < held.episodes:
+        raise InputError(
+            f"{out}: has {held.episodes} episodes; with --resume there can be more, not fewer"
+        )
+    if Run.is_finished(out) and not checkpoints_of(held, out).episode:
+        raise InputError(f"{out}: has no checkpoint to extend it from: train into another folder")
+    _write(configuration, out / "configuration.json")
+
+
+def _starting_from(configuration: Configuration, run: Run) -> tuple[Configuration, Network]:
+    """The experiment, marked as one that starts from a run, and the actors that it starts with.
+
+    As many agents start each from its own policy, others from the average of all. Seeds take the
+    run's in turn, those that diverged left out.
+    """
+    same = run.configuration.agents == configuration.agents
+    policy = "local" if same else "global"
+    actors, whole = run.actors(policy), run.whole_seeds(policy)
+    places = [run.configuration.seeds.index(seed) for seed in whole]
+    seeds = [places[i % len(places)] for i in range(len(configuration.seeds))]
+    agents = np.arange(configuration.agents) if same else np.zeros(configuration.agents, int)
+    picked = jax.tree.map(lambda leaf: np.asarray(leaf)[seeds][:, agents], actors)
+    fresh = Trainer(configuration, configuration.make_environment()).actors()
+    shapes = [leaf.shape for leaf in jax.tree.leaves(fresh)]
+    if [leaf.shape for leaf in jax.tree.leaves(picked)] != shapes:
+        raise InputError(
+            f"{run.folder}: its policies do not fit: other sizes of what is seen or set"
+        )
+    digest = hashlib.sha256((run.folder / WEIGHTS).read_bytes()).hexdigest()
+    return replace(configuration, start_from=digest), picked

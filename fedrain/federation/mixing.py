@@ -1,8 +1,8 @@
 """Averages along the agent axis, as pure functions.
 
-An average is a matrix: row i says how much of each agent's network agent i starts again from. Only what
-is shared travels, the actor by default: critics, target networks, optimiser states and replay stay
-with the agent.
+An average is a matrix: row i says how much of each agent's network agent i starts again from. Only
+what is shared travels, the actor by default: critics, target networks, optimiser states and replay
+stay with the agent.
 """
 
 from dataclasses import dataclass

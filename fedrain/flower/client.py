@@ -11,7 +11,7 @@ from flwr.app import Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
 from fedrain.errors import InputError
-from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.configuration import Configuration, Named
 from fedrain.flower.messages import (
     ARRAYS,
     CONFIG,
@@ -46,8 +46,8 @@ class Home(Protocol):
 FindHome = Callable[[Configuration, str], Home]
 
 
-def make_client_app(find_home: FindHome) -> ClientApp:
-    """The app of all regions of a home."""
+def make_client_app(find_home: FindHome, named: Named) -> ClientApp:
+    """The app of all regions of a home; ``named`` is what may be taken from outside the package."""
     app = ClientApp()
 
     @app.query()
@@ -61,7 +61,7 @@ def make_client_app(find_home: FindHome) -> ClientApp:
         """Play the episodes of a round and send back what was learnt."""
         region = region_of(context)
         config = message.content.config_records[CONFIG]
-        home = find_home(read_configuration(config), str(config["federation-id"]))
+        home = find_home(read_configuration(config, named), str(config["federation-id"]))
         payload = None
         if config["adopt"]:
             sent = message.content.array_records[ARRAYS]

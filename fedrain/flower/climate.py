@@ -10,18 +10,24 @@ when the climate was lost and came back from its journal.
 import csv
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float, Int, UInt32
 
-from fedrain.envs import Environment, State
+from fedrain.agents.step import environment_key
+from fedrain.envs import Environment, EnvParams, State, Transition
 from fedrain.errors import InputError
 from fedrain.experiment.host import MissedStepError
 from fedrain.experiment.training import Say
-from fedrain.io import read_arrays, write_arrays
+from fedrain.io import flatten, read_arrays, unflatten, write_arrays
+
+
+STATE = "state/"  # before the names of what the climate's state has, in its journal
 
 
 class Answer(NamedTuple):
@@ -65,6 +71,26 @@ class _Play:
     results: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
 
+def start(
+    environment: Environment, seed: UInt32[Array, ""], step: Int[Array, ""], params: EnvParams
+) -> tuple[State, Float[Array, "agent obs"]]:
+    """The start of an episode, with the random numbers that the fused loop has."""
+    return environment.reset(jax.random.fold_in(environment_key(seed, step), 0), params)
+
+
+def advance(
+    environment: Environment,
+    seed: UInt32[Array, ""],
+    step: Int[Array, ""],
+    state: State,
+    actions: Float[Array, "agent action"],
+    params: EnvParams,
+) -> Transition:
+    """A step, with the random numbers that the fused loop has."""
+    key = jax.random.fold_in(environment_key(seed, step), 1)
+    return environment.step(key, state, actions, params)
+
+
 class SharedClimate:
     """The climate, for agents in threads of this process or behind a connection."""
 
@@ -86,7 +112,9 @@ class SharedClimate:
         self._last = self._static()
         self._condition = threading.Condition()
         self._plays: dict[int, _Play] = {}  # by seed
-        self._advance = jax.jit(environment.step)
+        self._params = jax.tree.map(jnp.asarray, environment.params)
+        self._reset = jax.jit(partial(start, environment))
+        self._advance = jax.jit(partial(advance, environment))
         if folder is not None:
             for path in sorted(folder.glob("seed-*.safetensors")):
                 self._load(path)
@@ -135,7 +163,14 @@ class SharedClimate:
             return Answer(observation[region], float(reward[region]), ended, reward)
 
     def _static(self) -> dict[int, Float[np.ndarray, " action"]]:
-        return dict.fromkeys(self.environment.regions, self.environment.static_action)
+        return dict(enumerate(self.environment.static_actions))
+
+    def _when(
+        self, episode: Episode, time: int
+    ) -> tuple[UInt32[Array, ""], Int[Array, ""]]:
+        """Seed and step, counted from the first of the run, of a step of an episode."""
+        step = episode.number * self.environment.episode_length + time
+        return jnp.asarray(episode.seed, jnp.uint32), jnp.asarray(step)
 
     def _check(self, region: int) -> None:
         if region not in self.environment.regions:
@@ -146,7 +181,7 @@ class SharedClimate:
         return play.episode.number < episode.number and not play.over
 
     def _start(self, episode: Episode) -> _Play:
-        state, observation = self.environment.reset()
+        state, observation = self._reset(*self._when(episode, 0), self._params)
         play = _Play(episode, state, np.asarray(observation), set(self._gone))
         self._plays[episode.seed] = play
         self._save(play)
@@ -167,7 +202,10 @@ class SharedClimate:
                 self._substitute(play, region)
         actions = np.stack([play.actions[region] for region in self.environment.regions])
         self._last.update(play.actions)
-        state, observation, reward, _ = self._advance(play.state, actions.astype(np.float32))
+        seed, step = self._when(play.episode, play.time)
+        state, observation, reward, _ = self._advance(
+            seed, step, play.state, actions.astype(np.float32), self._params
+        )
         play.results[play.time] = (np.asarray(observation), np.asarray(reward))
         play.state, play.actions = state, {}
         play.time += 1
@@ -177,7 +215,7 @@ class SharedClimate:
         self._condition.notify_all()
 
     def _substitute(self, play: _Play, region: int) -> None:
-        static = self.environment.static_action
+        static = self.environment.static_actions[region]
         play.actions[region] = static if self.substitute_static else self._last[region]
         late = Late(play.episode, play.time, region)
         self.late.append(late)
@@ -197,7 +235,7 @@ class SharedClimate:
             return
         observation, reward = play.results.get(play.time - 1, (play.start, np.zeros(0)))
         arrays: dict[str, np.ndarray] = {
-            "temperature": np.asarray(play.state.temperature),
+            **{f"{STATE}{name}": leaf for name, leaf in flatten(play.state).items()},
             "start": play.start,
             "observation": observation,
             "reward": reward,
@@ -216,12 +254,16 @@ class SharedClimate:
 
     def _load(self, path: Path) -> None:
         arrays, note = read_arrays(path)
-        start, _ = self.environment.reset()
-        last = (self.environment.agents, self.environment.action_size)
-        if arrays["temperature"].shape != start.temperature.shape or arrays["last"].shape != last:
-            raise InputError(f"{path}: is the journal of another climate: choose another folder")
         episode = Episode(*note["episode"])
-        state = State(arrays["temperature"], np.asarray(note["time"], np.int32))  # type: ignore[arg-type]
+        like, _ = jax.eval_shape(self._reset, *self._when(episode, 0), self._params)
+        kept = {n.removeprefix(STATE): a for n, a in arrays.items() if n.startswith(STATE)}
+        try:
+            state = unflatten(like, kept, str(path))
+        except InputError:
+            state = None
+        last = (self.environment.agents, self.environment.action_size)
+        if state is None or arrays["last"].shape != last:
+            raise InputError(f"{path}: is the journal of another climate: choose another folder")
         absent, heard = set(note["absent"]), set(note["heard"])
         time, over = note["time"], note["over"]
         play = _Play(episode, state, arrays["start"], absent, heard, time, over)

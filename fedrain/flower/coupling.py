@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +38,7 @@ ALIVE = (
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
 )
 #: What somebody's own climate model may leave out of its description.
-OPTIONAL = ("target", "start")
+OPTIONAL = ("target", "start", "forcing")
 #: Requests that wait for each other: as many threads as there may be agents and seeds.
 THREADS = 256
 RETRY_SECONDS = 0.5
@@ -61,7 +61,7 @@ class ClimateService:
         """The start of an episode."""
         self._admit(request.region, context)
         observation = self.climate.begin(request.region, _episode(request.episode))
-        return wire.Observation(temperature=observation)
+        return wire.Observation(values=observation)
 
     def step(self, request: Any, context: grpc.ServicerContext) -> Any:
         """One step."""
@@ -70,7 +70,7 @@ class ClimateService:
         episode = _episode(request.episode)
         answer = self.climate.step(request.region, episode, request.time, action)
         return wire.Outcome(
-            temperature=answer.observation,
+            values=answer.observation,
             reward=answer.reward,
             ended=answer.ended,
             all_rewards=answer.of_all,
@@ -142,9 +142,9 @@ class RemoteClimate:
         known = {field.name for field, _ in told.ListFields()}
         other = [
             field.name.replace("_", " ")
-            for field, value in own.ListFields()
+            for field in wire.Description.DESCRIPTOR.fields
             if (field.name in known or field.name not in OPTIONAL)
-            and getattr(told, field.name) != value
+            and getattr(told, field.name) != getattr(own, field.name)
         ]
         if other:
             what = f"another {', '.join(other)}"
@@ -155,7 +155,7 @@ class RemoteClimate:
     def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
         """The start of an episode."""
         request = wire.BeginRequest(region=region, episode=_message(episode))
-        return np.asarray(self._ask("Begin", request).temperature, np.float32)
+        return np.asarray(self._ask("Begin", request).values, np.float32)
 
     def step(
         self, region: int, episode: Episode, time: int, action: Float[np.ndarray, " action"]
@@ -165,10 +165,10 @@ class RemoteClimate:
             region=region, episode=_message(episode), time=time, parameters=action
         )
         outcome = self._ask("Step", request)
-        temperature = np.asarray(outcome.temperature, np.float32)
+        observation = np.asarray(outcome.values, np.float32)
         of_all = np.asarray(outcome.all_rewards, np.float32)
         return Answer(
-            temperature, outcome.reward, bool(outcome.ended), of_all if of_all.size else None
+            observation, outcome.reward, bool(outcome.ended), of_all if of_all.size else None
         )
 
     def close(self) -> None:
@@ -200,15 +200,23 @@ class RemoteClimate:
 def describe(environment: Environment) -> Any:
     """What the climate of an environment has for an agent."""
     low, high = environment.action_bounds
+    params = environment.params
     return wire.Description(
         agents=environment.agents,
         observation_size=environment.observation_size,
         low=low,
         high=high,
         episode_length=environment.episode_length,
-        target=np.round(environment.target, 3),  # °C: the same file gives the same on all machines
-        start=environment.start_temperature,
+        target=_listed({name: params.target[name] for name, _ in environment.judged}),
+        start=_listed(params.start),
+        forcing=_listed(params.forcing),
     )
+
+
+def _listed(values: Mapping[str, Any]) -> Float[np.ndarray, " number"]:
+    """All numbers, rounded: the same file gives the same ones on all machines."""
+    flat = [np.ravel(np.asarray(value, np.float64)) for value in values.values()]
+    return np.round(np.concatenate([*flat, np.zeros(0)]), 3)
 
 
 def _answer(method: Callable[[Any, grpc.ServicerContext], Any]) -> Callable[[Any, Any], Any]:

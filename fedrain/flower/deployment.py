@@ -21,6 +21,7 @@ from fedrain import __version__
 from fedrain.errors import FailureError, InputError
 from fedrain.flower.credentials import Credentials, make_credentials
 from fedrain.flower.internals import POLL_SECONDS, Runtime, run_server_app
+from fedrain.flower.messages import references
 from fedrain.flower.programs import (
     HERE,
     STOP_SECONDS,
@@ -81,7 +82,8 @@ def run_whole(federation: Federation) -> None:
         keys = folder / "keys"
         make_credentials(keys, configuration.agents)
         server = f"{HERE}:{free_port()}"
-        more: list[str] = []
+        own = vars(references(configuration))  # what is not of the package, named to each process
+        more = [f"--{kind}={text}" for kind, text in own.items() if text is not None]
         if shared:
             climate = f"{HERE}:{free_port()}"
             request = federation.out / "configuration.json"
@@ -92,8 +94,8 @@ def run_whole(federation: Federation) -> None:
                 "--folder",
                 str(folder / "climate"),
             ]
-            stack.enter_context(_command(arguments))
-            more = ["--climate", climate]
+            stack.enter_context(_command([*arguments, *more]))
+            more += ["--climate", climate]
         for region in range(configuration.agents):
             arguments = ["node", "--region", str(region), "--server", server, *more]
             arguments += ["--credentials", str(keys / f"region-{region}")]

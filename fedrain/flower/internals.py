@@ -60,7 +60,6 @@ from starlette.responses import PlainTextResponse
 __all__ = [
     "ERRORS",
     "POLL_SECONDS",
-    "SETTINGS",
     "FlowerRun",
     "NodesOnly",
     "Runtime",
@@ -70,12 +69,6 @@ __all__ = [
     "serve_client_app",
 ]
 
-#: Flower calls nobody, installs nothing, and leaves the user's own Flower settings alone.
-SETTINGS = {
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-}
 #: What Flower's programs write when they give up, and what it means here.
 ERRORS = {
     "address already in use": "another program listens on that port",

@@ -21,7 +21,7 @@ from flwr.serverapp import Grid as FlowerGrid
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.trainer import Trainer
-from fedrain.experiment.training import CHECKPOINT_SECONDS, Say, identity
+from fedrain.experiment.training import CHECKPOINT_SECONDS, Say
 from fedrain.flower.client import make_client_app
 from fedrain.flower.internals import FlowerRun, identify
 from fedrain.flower.messages import Payload, adopt_all, take_payload
@@ -44,7 +44,7 @@ class Fleet:
     def __init__(self, configuration: Configuration, out: Path, say: Say) -> None:
         self.configuration, self.say = configuration, say
         self.trainer = Trainer(configuration, configuration.make_environment())
-        self._checkpoints = Checkpoints(out / "checkpoint", f"{identity(configuration)}-local")
+        self._checkpoints = Checkpoints(out / "checkpoint", f"{configuration.identity}-local")
         self._saved = time.monotonic()
         self._server: Kept | None = None
         if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
@@ -72,7 +72,7 @@ class Fleet:
             adopt_all(self.trainer, payloads)
         for _ in range(self._episodes):
             self.trainer.play(synchronise=False)
-            for message in self.trainer.newly_broken():
+            for message in self.trainer.newly_diverged():
                 self.say(message)
 
     def save(self, arrays: dict[str, np.ndarray], note: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ def run_local(federation: Federation, wrap: Callable[[ClientApp], Client] | None
     configuration = federation.configuration
     fleet = Fleet(configuration, federation.out, federation.say)
     federation.store = fleet
-    app = make_client_app(lambda *_: fleet)
+    app = make_client_app(lambda *_: fleet, configuration.named)
     serve(federation, LocalNetwork(app if wrap is None else wrap(app), configuration.agents))
 
 

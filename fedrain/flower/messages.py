@@ -17,7 +17,8 @@ from fedrain.agents import Agent
 from fedrain.agents.networks import Network
 from fedrain.agents.step import Training
 from fedrain.errors import InputError
-from fedrain.experiment.configuration import Configuration, from_dict
+from fedrain.experiment.configuration import KINDS, Configuration, Named
+from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing, mean_network
 from fedrain.io import flatten, unflatten
@@ -63,7 +64,7 @@ def adopt(training: Training, seed: int, payloads: Sequence[Payload], sharing: S
 def adopt_all(trainer: Trainer, payloads: Sequence[Payload]) -> None:
     """Let every seed that has not diverged continue from what was sent to each of its agents."""
     trainer.trainings = [
-        training if seed in trainer.broken else adopt(training, seed, payloads, trainer.sharing)
+        training if seed in trainer.diverged else adopt(training, seed, payloads, trainer.sharing)
         for seed, training in enumerate(trainer.trainings)
     ]
 
@@ -110,9 +111,34 @@ def round_config(
     )
 
 
-def read_configuration(config: ConfigRecord) -> Configuration:
-    """The experiment that a message belongs to."""
-    return from_dict(json.loads(str(config["configuration"])))
+def read_configuration(config: ConfigRecord, named: Named) -> Configuration:
+    """The experiment that a message belongs to.
+
+    Nothing is imported on the sender's word: a model, task or algorithm from outside the package
+    has to be among those that the person who started this node has named.
+    """
+    try:
+        values = json.loads(str(config["configuration"]))
+    except ValueError:
+        raise InputError("this is not the configuration of an experiment") from None
+    return from_dict(values, needed(values, named))
+
+
+def needed(values: Any, named: Named) -> Named:
+    """Of what was named, what an experiment takes from outside: a node may serve others, too."""
+    if not isinstance(values, dict):
+        raise InputError("this is not the configuration of an experiment")
+    taken = {
+        kind: getattr(named, kind)
+        for kind, registry in KINDS.items()
+        if isinstance(stored := values.get(kind), str) and not registry.is_known(stored)
+    }
+    return Named(**taken)
+
+
+def references(configuration: Configuration) -> Named:
+    """What an experiment takes from outside, as another process of this machine can name it."""
+    return Named(**{kind: getattr(configuration, kind) for kind in configuration.sources})
 
 
 def reply_metrics(region: int, history: dict[str, np.ndarray], episodes: int) -> MetricRecord:

@@ -11,8 +11,8 @@ import httpx
 from flwr.app import Context, Message
 
 from fedrain.errors import InputError
-from fedrain.experiment.configuration import Configuration
-from fedrain.experiment.training import Say, identity
+from fedrain.experiment.configuration import Configuration, Named
+from fedrain.experiment.training import Say
 from fedrain.flower.client import make_client_app
 from fedrain.flower.coupling import RemoteClimate
 from fedrain.flower.credentials import Credentials
@@ -33,7 +33,10 @@ FEDERATIONS_KEPT = 3  # the latest that the node took part in: they may be resum
 
 
 class Resident:
-    """The agent of a region, kept in memory from message to message, and on disk."""
+    """The agent of a region, kept in memory from message to message, and on disk.
+
+    ``named`` are the model, task and algorithm from outside the package that it may be asked for.
+    """
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Resident:
         climate: str | None,
         credentials: Credentials | None,
         say: Say,
+        named: Named = Named(),
     ) -> None:
         self.region, self.folder, self.climate = region, folder, climate
         self.credentials, self.say = credentials, say
@@ -51,7 +55,7 @@ class Resident:
             raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
         keep_compiled(folder)
         self._held: tuple[str, RegionHome] | None = None
-        self._app = make_client_app(self.find)
+        self._app = make_client_app(self.find, named)
 
     def answer(self, message: Message, context: Context) -> Message:
         """What the client app makes of a message.
@@ -66,7 +70,7 @@ class Resident:
 
     def find(self, configuration: Configuration, federation_id: str) -> RegionHome:
         """The agent of a federation; it is made, or read from disk, when it is first asked for."""
-        name = f"{identity(configuration)[:16]}-{federation_id}"
+        name = f"{configuration.identity[:16]}-{federation_id}"
         if self._held is None or self._held[0] != name:
             self._held = None  # free its memory first
             self._held = (name, self._make(name, configuration, federation_id))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fedrain.errors import InputError
-from fedrain.flower import internals, watchdog
+from fedrain.flower import SETTINGS, internals, watchdog
 from fedrain.io import write_bytes
 
 STOP_SECONDS = 10.0
@@ -27,7 +27,7 @@ class Program:
         # -P: the folder of the scripts, where modules have names such as climate, is not searched.
         scripts = watchdog.__file__, internals.__file__
         command = [sys.executable, "-P", *scripts, name, *arguments]
-        environment = {**os.environ, **internals.SETTINGS}
+        environment = {**os.environ, **SETTINGS}
         environment["FLWR_HOME"] = str(folder.absolute() / "flower")
         with self.log.open("ab") as log:
             self._begin = log.tell()

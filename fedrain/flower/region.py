@@ -8,16 +8,15 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from fedrain.agents import Spaces
-from fedrain.agents.step import Training, spaces_of
-from fedrain.envs import Environment
+from fedrain.agents.step import Training
+from fedrain.envs import AgentSpec, Environment
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.fused import EpisodeLog
 from fedrain.experiment.host import MissedStepError, Outcome, host_episode
 from fedrain.experiment.trainer import History, Trainer
-from fedrain.experiment.training import Say, identity
+from fedrain.experiment.training import Say
 from fedrain.flower.climate import Answer, Episode
 from fedrain.flower.messages import Payload, adopt_all, take_payload
 
@@ -69,7 +68,7 @@ class RegionHome:
             )
         else:
             self.trainer = Trainer(configuration, replace(environment, only_region=region))
-        name = f"{identity(configuration)}-{federation_id}-{region}"
+        name = f"{configuration.identity}-{federation_id}-{region}"
         self._checkpoints = Checkpoints(folder / "checkpoint", name)
         if (found := self._checkpoints.load(self.trainer.trainings)) is not None:
             self.trainer.restore(*found)
@@ -91,7 +90,7 @@ class RegionHome:
             if isinstance(trainer, CoupledTrainer):
                 trainer.number = episode
             trainer.play(synchronise=False)
-            for message in trainer.newly_broken():
+            for message in trainer.newly_diverged():
                 self.say(message)
         self.rounds_played.append(first)
         trainer.save(self._checkpoints, rounds=np.array(self.rounds_played))
@@ -145,8 +144,7 @@ class CoupledTrainer(Trainer):
     def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
         seed = self.configuration.seeds[index]
         episode = Episode(self.number, seed, self.federation_id)
-        world = CoupledWorld(self.climate, self.region, episode)
-        world.spaces = spaces_of(self.environment)
+        world = CoupledWorld(self.climate, self.environment.spec, self.region, episode)
         training, log, self.steps[index] = host_episode(
             world,
             self.algorithm,
@@ -162,10 +160,9 @@ class CoupledWorld:
     """The shared climate as the world of one agent."""
 
     agents = 1
-    spaces: Spaces
 
-    def __init__(self, climate: Climate, region: int, episode: Episode) -> None:
-        self.climate, self.region, self.episode = climate, region, episode
+    def __init__(self, climate: Climate, spec: AgentSpec, region: int, episode: Episode) -> None:
+        self.climate, self.spec, self.region, self.episode = climate, spec, region, episode
         self.time = 0
 
     def reset(self, seed: int) -> Float[np.ndarray, "agent obs"]:  # noqa: ARG002
@@ -181,7 +178,7 @@ class CoupledWorld:
             )
         answer = self.climate.step(self.region, self.episode, self.time, actions[0])
         self.time += 1
-        number = len(self.spaces.latitudes)
+        number = len(self.spec.places or ())
         if answer.of_all is not None and len(answer.of_all) != number:
             raise InputError(f"the climate gives {len(answer.of_all)} rewards of {number} regions")
         reward = np.array([answer.reward], np.float32)

@@ -13,13 +13,14 @@ from flwr.app import ArrayRecord, ConfigRecord, Context
 from flwr.serverapp import Grid as FlowerGrid
 from flwr.serverapp import ServerApp
 
-from fedrain.agents.step import spaces_of, start_training
+from fedrain.agents.step import start_training
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.progress import Progress
+from fedrain.experiment.results import write_results
 from fedrain.experiment.run import Run
-from fedrain.experiment.trainer import History, write_results
-from fedrain.experiment.training import Say, identity, open_folder
+from fedrain.experiment.trainer import History
+from fedrain.experiment.training import Say, open_folder
 from fedrain.federation import actor_distance
 from fedrain.flower.messages import Payload, round_config, take_payload, to_arrays
 from fedrain.flower.roster import Roster
@@ -45,16 +46,16 @@ class Round(NamedTuple):
 
 
 def plan_rounds(configuration: Configuration) -> list[Round]:
-    """Rounds of K episodes; every one but the first starts from the average of the last."""
-    every = configuration.sync_every or UNFEDERATED_ROUND
-    return [
-        Round(
-            first,
-            min(every, configuration.episodes - first),
-            bool(first and configuration.sync_every),
-        )
-        for first in range(0, configuration.episodes, every)
-    ]
+    """A round up to each average, the next of which starts from it; or up to each report."""
+    rounds, first = [], 0
+    for episode in range(configuration.episodes):
+        after = episode + 1
+        reports = not configuration.sync_every and after % UNFEDERATED_ROUND == 0
+        if configuration.averages_after(episode) or reports or after == configuration.episodes:
+            adopt = first > 0 and configuration.averages_after(first - 1)
+            rounds.append(Round(first, after - first, adopt))
+            first = after
+    return rounds
 
 
 #: What a federation keeps between rounds: named arrays, and a note about them.
@@ -111,6 +112,8 @@ class Federation:
             raise InputError(
                 f"Flower averages all agents: {scheme!r} works with fedrain train only"
             )
+        if configuration.start_from is not None:
+            raise InputError("a federation starts from new agents, not from those of another run")
         self.configuration, self.out, self.say = configuration, out, say
         self.round_seconds, self.wait_seconds = round_seconds, wait_seconds
         self.roster = Roster(configuration.agents, say)
@@ -197,7 +200,7 @@ class Federation:
             arrays |= {f"local/{region}/{n}": a for n, a in flatten(payload).items()}
         arrays |= {f"strategy/{n}": a for n, a in self.strategy.moments().items()}
         note = {
-            "identity": identity(self.configuration),
+            "identity": self.configuration.identity,
             "federation_id": self.federation_id,
             "finished": self.finished,
             "averaged": self.averaged,
@@ -208,7 +211,7 @@ class Federation:
         if (kept := self.store.load()) is None:
             return
         arrays, note = kept
-        if note.get("identity") != identity(self.configuration):
+        if note.get("identity") != self.configuration.identity:
             raise InputError(f"{self.out}: the checkpoint is of another configuration")
 
         def under(prefix: str) -> dict[str, np.ndarray]:
@@ -226,6 +229,14 @@ class Federation:
 
 def open_run(configuration: Configuration, out: Path, resume: bool, strategy: str) -> None:
     """Make the run folder of a federation, or make sure that it is this one's."""
+    held = out / "configuration.json"
+    if resume and held.exists():
+        episodes = read_json(held).get("episodes")
+        if episodes != configuration.episodes:
+            raise InputError(
+                f"{out}: has {episodes} episodes, not {configuration.episodes}, and a federation "
+                "cannot be extended"
+            )
     open_folder(configuration, out, resume)
     path = out / "federation.json"
     if path.exists():
@@ -254,10 +265,9 @@ def make_server_app(federation: Federation) -> ServerApp:
 
 def first_payload(configuration: Configuration) -> Payload:
     """What every region starts from, and what all that is sent looks like."""
-    environment = configuration.make_environment()
-    spaces, algorithm = spaces_of(environment), configuration.make_algorithm()
+    spec, algorithm = configuration.make_environment().spec, configuration.make_algorithm()
     seeds = [
-        start_training(algorithm, spaces, (0,), jnp.asarray(seed, jnp.uint32), 1)
+        start_training(algorithm, spec, (0,), jnp.asarray(seed, jnp.uint32), 1)
         for seed in configuration.seeds
     ]
     return take_payload(seeds, 0, configuration.make_sharing())

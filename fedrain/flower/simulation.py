@@ -19,8 +19,7 @@ from fedrain.experiment.cores import count_cores
 from fedrain.flower.client import make_client_app
 from fedrain.flower.climate import SharedClimate
 from fedrain.flower.coupling import RemoteClimate, serve_climate
-from fedrain.flower.internals import SETTINGS
-from fedrain.flower.messages import Payload
+from fedrain.flower.messages import Payload, references
 from fedrain.flower.programs import HERE
 from fedrain.flower.region import RegionHome, keep_compiled
 from fedrain.flower.server import Federation, make_server_app
@@ -30,8 +29,8 @@ PATIENCE = 600.0  # workers start one after the other
 
 def run_simulation(federation: Federation) -> None:
     """Play a whole federation."""
-    # Read as Flower and Ray are imported, here and in the workers.
-    os.environ.update(SETTINGS, RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
+    # Read as Ray is imported, here and in the workers.
+    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
     import ray
     from flwr.simulation import run_simulation as simulate
 
@@ -49,7 +48,8 @@ def run_simulation(federation: Federation) -> None:
         "init_args": {"num_cpus": cores, "logging_level": logging.ERROR, "log_to_driver": False},
         "client_resources": {"num_cpus": cores / max(agents, cores), "num_gpus": 0.0},
     }
-    app = make_client_app(partial(FromDisk, homes, address))
+    # Workers are processes of their own: they import what is not of the package by its reference.
+    app = make_client_app(partial(FromDisk, homes, address), references(configuration))
     try:
         with warnings.catch_warnings():
             # Ray starts its programs with fork and exec, which does no harm.

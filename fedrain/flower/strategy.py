@@ -24,8 +24,7 @@ from flwr.serverapp import Grid as FlowerGrid
 from flwr.serverapp import strategy as flower
 from jaxtyping import Bool
 
-from fedrain.agents.presets import unknown
-from fedrain.errors import InputError
+from fedrain.errors import InputError, unknown
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.training import Say
 from fedrain.flower.messages import (
@@ -292,7 +291,7 @@ def make_strategy(name: str, configuration: Configuration) -> Any:
         "train_metrics_aggr_fn": _no_metrics,
     }
     if name == "FedProx":
-        options["proximal_mu"] = pull = configuration.make_algorithm().proximal
+        options["proximal_mu"] = pull = configuration.make_algorithm().schedule.proximal
         if not pull:
             raise InputError("FedProx needs a preset with the hyperparameter proximal above 0")
     if name == "FedAvgM":

@@ -1,45 +1,50 @@
-"""Every figure of the benchmark, from the stored results, as PNG and PDF.
-
-Colours are from the Okabe–Ito palette; algorithms and schemes also differ in line style or
-hatching, for print.
-"""
+"""Every figure of the benchmark, from the stored results, as PNG and PDF."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedrain.climate import BAND_NAMES
-from fedrain.experiment.report import draw_evolution, spread
-from fedrain.paper.matrix import SCHEMES, Cell
+from fedrain.climate import BAND_NAMES, EnergyBalanceModel
+from fedrain.experiment.report import draw_evolution
+from fedrain.paper.matrix import DECOMPOSITIONS, EPISODE_STEPS, EPISODES, PRESETS, SCHEMES, Cell
+from fedrain.paper.published import published_bands
 from fedrain.paper.results import Result, Results, static_skill
-from fedrain.plotting import save_figure
+from fedrain.plotting import (
+    INTERVAL,
+    band,
+    draw,
+    interval,
+    light_grid,
+    new_figure,
+    save_figure,
+    step_label,
+    style,
+)
 
-ALGORITHMS = {
-    "tqc": ("#0072B2", "-.", "TQC"),
-    "ddpg": ("#D55E00", "-", "DDPG"),
-    "td3": ("#009E73", "--", "TD3"),
-}
-BARS = {
-    "fed05": ("#0072B2", ""),
-    "fed10": ("#56B4E9", "//"),
-    "nofed": ("#E69F00", "\\\\"),
-    "ebm-v1": ("#CC79A7", ".."),
-    "static": ("0.6", ""),
-}
+BARS = (*SCHEMES, "ebm-v1", "static")
 FORMATS = ("png", "pdf")
+#: Names in the legends of what is drawn on bars.
+SEED, BEST, PUBLISHED = "a seed", "best seed", "published mean"
 
 
 def make_figures(results: Results, out: Path) -> list[Path]:
-    """Draw all that the results allow."""
+    """Draw every figure that the results allow.
+
+    Args:
+        results: What :func:`load_results` read.
+        out: Folder to write to.
+
+    Returns:
+        The files: PNG and PDF. The same results give the same bytes on one machine.
+    """
     drawn: dict[str, Figure | None] = {"returns": returns_figure(results)}
-    for env in ("ebm-v2", "ebm-v3"):
-        for agents in (2, 6):
-            for algo in ALGORITHMS:
-                name = f"skill-{env}-a{agents}-{algo}"
-                drawn[name] = skill_figure(results, env, agents, algo)
+    for env, agents in DECOMPOSITIONS:
+        for algo in PRESETS:
+            drawn[f"skill-{env}-a{agents}-{algo}"] = skill_figure(results, env, agents, algo)
     for cell in (
         Cell("ebm-v1", 1, "nofed", "ddpg", "paper"),
         Cell("ebm-v3", 6, "fed05", "ddpg", "paper"),
@@ -56,89 +61,118 @@ def make_figures(results: Results, out: Path) -> list[Path]:
 
 
 def returns_figure(results: Results) -> Figure:
-    """Return curves of the three algorithms in the three environments, on a log scale."""
-    figure = Figure(figsize=(10.0, 3.6), layout="constrained")
+    """Learning curves of the three algorithms in the three environments, on a log scale."""
+    figure = new_figure(10.0, 3.6)
     panels = figure.subplots(1, 3, sharey=True)
+    losses = []
     for axes, (env, agents, scheme) in zip(
         panels,
         (("ebm-v1", 1, "nofed"), ("ebm-v2", 6, "fed05"), ("ebm-v3", 6, "fed05")),
         strict=True,
     ):
-        for algo, (colour, style, _) in ALGORITHMS.items():
+        for algo in PRESETS:
             result = results.get(Cell(env, agents, scheme, algo, "paper"))
             if result is not None:
-                _curve(axes, result, colour, style)
+                loss, half = interval(-result.learning)
+                losses.append(loss)
+                steps = 1e-3 * EPISODE_STEPS * np.arange(1, len(loss) + 1)
+                draw(axes, algo, steps, loss, label="")
+                band(axes, algo, steps, loss - half, loss + half)
         axes.set_yscale("log")
-        axes.set_xlim(0, 20)
-        axes.set_xlabel("Environment steps (thousands)")
+        axes.set_xlim(0, 1e-3 * EPISODE_STEPS * EPISODES)
+        light_grid(axes)
         axes.set_title(env if env == "ebm-v1" else f"{env}, six agents, {scheme}")
-        axes.grid(color="0.9", linewidth=0.6)
-        axes.set_axisbelow(True)
-    panels[0].invert_yaxis()
+    if losses:  # an interval may reach down to nothing, which a log scale does not
+        panels[0].set_ylim(1.5 * np.max(losses), np.min(losses) / 1.5)
     panels[0].set_ylabel("− return of an episode (K²); better is up")
-    for colour, style, label in ALGORITHMS.values():
-        panels[0].plot([], [], color=colour, linestyle=style, label=label)
-    panels[0].legend(frameon=False, loc="lower right")
+    figure.supxlabel(step_label(EnergyBalanceModel().days_per_step, "thousands"), fontsize="medium")
+    for algo in PRESETS:
+        draw(panels[0], algo, [], [])
+    panels[0].legend(frameon=False, loc="lower right", title=INTERVAL, title_fontsize="small")
     return figure
-
-
-def _curve(axes: Axes, result: Result, colour: str, style: str) -> None:
-    loss = -result.learning
-    steps = 0.2 * np.arange(1, loss.shape[1] + 1)
-    mean, half = spread(loss)
-    axes.plot(steps, mean, color=colour, linestyle=style, linewidth=1.4)
-    axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
 
 
 def skill_figure(results: Results, env: str, agents: int, algo: str) -> Figure | None:
-    """Zonal skill of the schemes beside the single agent and the static model."""
-    found = {scheme: results.get(Cell(env, agents, scheme, algo, "paper")) for scheme in SCHEMES}
-    found["ebm-v1"] = results.get(Cell("ebm-v1", 1, "nofed", algo, "paper"))
-    if not any(found[scheme] for scheme in SCHEMES):
+    """Zonal skill of the schemes beside the single agent, the static model and the paper."""
+    shown = {scheme: Cell(env, agents, scheme, algo, "paper") for scheme in SCHEMES}
+    if not any(cell in results for cell in shown.values()):
         return None
-    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
+    shown["ebm-v1"] = Cell("ebm-v1", 1, "nofed", algo, "paper")
+    figure = new_figure(9.0, 4.4)
     axes = figure.subplots()
-    places = np.arange(len(BAND_NAMES))
-    width = 0.8 / len(BARS)
-    for i, (name, (colour, hatch)) in enumerate(BARS.items()):
-        at = places + (i - (len(BARS) - 1) / 2) * width
-        look: dict[str, Any] = {
-            "color": colour,
-            "hatch": hatch,
-            "edgecolor": "white",
-            "linewidth": 0.5,
-        }
-        if name == "static":
-            axes.bar(at, static_skill().bands, width, label="static model", **look)
-        elif (result := found[name]) is not None:
-            means, half = spread(result.skill())
-            error: dict[str, Any] = {
-                "ecolor": "black",
-                "capsize": 1.5,
-                "error_kw": {"linewidth": 0.8},
-            }
-            axes.bar(at, means, width, yerr=half, label=name, **look, **error)
-            best = result.skill()[result.best_seed]
-            axes.plot(at, best, "x", color="black", markersize=4, markeredgewidth=2.2)
-            axes.plot(at, best, "x", color="white", markersize=4, markeredgewidth=1.0)
-    (cross,) = axes.plot([], [], "x", color="black", markersize=4, linestyle="", label="best seed")
-    axes.set_xticks(places, BAND_NAMES)
-    axes.set_ylabel("areaWRMSE (K), mean and 95 % spread")
+    width = 0.86 / len(BARS)
+    for i, key in enumerate(BARS):
+        at = np.arange(len(BAND_NAMES)) + (i - (len(BARS) - 1) / 2) * width
+        if key == "static":
+            _bars(axes, key, at, np.array(static_skill().bands), width)
+        elif (result := results.get(shown[key])) is not None:
+            _bars(axes, key, at, result.skill().mean(0), width)
+            _details(axes, result, at, width)
+    axes.set_xticks(range(len(BAND_NAMES)), BAND_NAMES)
+    axes.set_ylabel(f"areaWRMSE (K), {INTERVAL}")
     axes.set_ylim(bottom=0)
-    axes.set_title(f"{ALGORITHMS[algo][2]} in {env}, {agents} agents")
-    axes.grid(axis="y", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    bars = [handle for handle in axes.get_legend_handles_labels()[0] if handle is not cross]
-    place: dict[str, Any] = {"loc": "outside upper center", "ncols": len(bars) + 1}
-    figure.legend(handles=[*bars, cross], frameon=False, fontsize="small", **place)
+    axes.margins(x=0.01)
+    axes.set_title(f"{style(algo).label} in {env}, {agents} agents")
+    light_grid(axes, "y")
+    marks, names = axes.get_legend_handles_labels()
+    found = dict(zip(names, marks, strict=True))
+    order = sorted(found, key=[SEED, BEST, PUBLISHED].count)  # the bars first
+    place: dict[str, Any] = {"loc": "outside upper center", "ncols": len(found)}
+    figure.legend([found[n] for n in order], order, frameon=False, fontsize="small", **place)
     return figure
+
+
+def _bars(
+    axes: Axes,
+    key: str,
+    at: Float[np.ndarray, " band"],
+    means: Float[np.ndarray, " band"],
+    width: float,
+) -> None:
+    look = style(key)
+    axes.bar(
+        at,
+        means,
+        width,
+        label=look.label,
+        color=look.colour,
+        hatch=look.hatch,
+        edgecolor="white",
+        linewidth=0.5,
+    )
+
+
+def _details(axes: Axes, result: Result, at: Float[np.ndarray, " band"], width: float) -> None:
+    """Every seed, the best one, the interval of the mean, and the published mean."""
+    ink = style("target").colour
+    skill = result.skill()
+    means, half = interval(skill)
+    seeds = np.broadcast_to(at - 0.3 * width, skill.shape)
+    outlined: dict[str, Any] = {"linestyle": "", "markeredgecolor": "white"}
+    axes.plot(
+        seeds.ravel(), skill.ravel(), "o", color=ink, markersize=2.6, markeredgewidth=0.4,
+        label=SEED, **outlined,
+    )  # fmt: skip
+    axes.errorbar(at, means, half, fmt="none", ecolor=ink, capsize=1.5, elinewidth=1.0)
+    best = skill[result.best_seed]
+    axes.plot(at - 0.3 * width, best, "x", color="white", markersize=5, markeredgewidth=2.4)
+    axes.plot(
+        at - 0.3 * width, best, "x", color=ink, markersize=4.4, markeredgewidth=1.1, label=BEST
+    )
+    if (published := published_bands(result.cell)) is not None:
+        look = style("published")
+        axes.plot(
+            at + 0.3 * width, [p.mean for p in published], look.marker, color=look.colour,
+            markersize=4.4, markeredgewidth=0.7, label=PUBLISHED,
+            linestyle="", markeredgecolor=ink,
+        )  # fmt: skip
 
 
 def evolution_figure(results: Results, cell: Cell) -> Figure | None:
     """The profile at six times of an episode, against the static model and the target."""
     if (result := results.get(cell)) is None:
         return None
-    figure = Figure(layout="constrained")
+    figure = new_figure()
     environment = cell.configuration().make_environment()
     draw_evolution(figure, environment, result.data.episode_surface_temperature.values)
     figure.suptitle(f"{cell.name}, mean profile of the seeds")

@@ -1,14 +1,18 @@
-"""How a claim is decided: single statements, a test of each, and a verdict on all.
+"""How a claim is decided: single statements, a test of each, and a verdict on all of them.
 
-A statement is, for instance, that one error is below another in one band. A one-sided test speaks
-for it, against it, or neither, at the 5 % level. A claim holds when enough of its statements are
-spoken for, which is five in six unless the paper itself says less ("often", "in several cases"); it
-does not hold when at least one in three is spoken against, no fewer than are spoken for, and more
-than such a claim leaves room for; the figures point that way when those of enough statements do and
-no test speaks against one, but tests speak for too few; it holds in part when one in three is
-spoken for and half point that way; it is mixed when one in three is spoken for or against; and
-otherwise ten seeds do not decide it. What needs no test, such as which of two costs is the lower,
-is counted.
+A statement is, for instance, that one error is below another in one band. A one-sided test at the
+5 % level backs it, refutes it, or does neither. A claim is then judged in this order: it
+
+- holds if enough statements are backed: five in six, unless the paper itself says less ("often",
+  "in several cases");
+- does not hold if at least one in three is refuted, no fewer than are backed, and more than such a
+  claim leaves room for;
+- points that way if the figures of enough statements do and none is refuted;
+- holds in part if one in three is backed and half point that way;
+- is mixed if one in three is backed or refuted;
+- and is otherwise not decided by ten seeds.
+
+What needs no test, such as which of two costs is lower, is counted.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,18 +21,33 @@ from enum import StrEnum
 from itertools import product
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+from jaxtyping import Bool, Float
+
 from fedrain.climate import BAND_NAMES
-from fedrain.paper.matrix import Cell
-from fedrain.paper.results import Bands, static_bands
-from fedrain.paper.statistics import LEVEL, Sample, below, pooled, sum_below_zero
+from fedrain.paper.matrix import EPISODE_STEPS, Cell, cells
+from fedrain.paper.results import Bands, Results, static_bands
+from fedrain.paper.statistics import (
+    LEVEL,
+    Sample,
+    below,
+    converged_at,
+    earlier,
+    most,
+    pooled,
+    rises_steadily,
+    sum_below_zero,
+)
 
 NEARLY_ALL, SOME = 5 / 6, 1 / 3
-ROUNDING = 1e-9  # of p-values, where figures that are equal speak for neither, and of shares
+#: How far from where it ends a policy that has converged may be, as a share of its gain.
+TOLERANCES = {"a tenth": 0.1, "a fifth": 0.2}
+ROUNDING = 1e-9  # of shares, and of p-values, so that equal figures point neither way
 EVERYWHERE = tuple(range(len(BAND_NAMES)))
 
 
 class Verdict(StrEnum):
-    """What becomes of a claim, in the order of caution."""
+    """The verdict on a claim, from the least cautious to the most."""
 
     HOLDS = "holds"
     POINTS = "points that way"
@@ -41,7 +60,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What becomes of a claim in one source of figures, and by how many of its statements."""
+    """The verdict on a claim in one source of figures, and how its statements divide."""
 
     verdict: Verdict
     evidence: str
@@ -51,11 +70,17 @@ class MissingCellError(Exception):
     """A claim needs a cell that a source does not have."""
 
 
-#: A statement: its name, and the p-value of its opposite. Below ½ the figures point that way;
-#: near 1 the opposite is significant.
+#: A statement: its name, and the p-value of the null hypothesis that it is false. Below ½ the
+#: figures point its way; near 1 the opposite is significant.
 Statement = tuple[str, float]
-#: What a claim says, of means and spreads.
+#: Statements about means and spreads.
 OfBands = Callable[[Bands], Iterator[Statement]]
+#: Statements about learning curves, given how near counts as converged.
+OfCurves = Callable[[Results, float], Iterator[Statement]]
+#: Processor time of an algorithm, by what else it depends on.
+Costs = Callable[[str], dict[str, float]]
+#: The cell that another one is compared with; None is the static model.
+Other = Callable[[Cell], Cell | None]
 
 Source = TypeVar("Source")
 Found = TypeVar("Found")
@@ -63,7 +88,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Question(Generic[Source]):
-    """A claim as statements about a source of figures, and which share of them is enough."""
+    """A claim as statements about a source of figures, and the share of them that is enough."""
 
     statement: str
     test: str
@@ -72,16 +97,42 @@ class Question(Generic[Source]):
     tested: bool = True
 
     def put_to(self, source: Source) -> Finding:
-        """The verdict on it, if all that it needs is there."""
+        """The verdict, or that it is open where the source lacks a cell that it needs."""
         try:
             statements = list(self.says(source))
         except MissingCellError as missing:
-            return Finding(Verdict.OPEN, f"no whole result of {missing} yet")
+            return Finding(Verdict.OPEN, f"no complete result of {missing} yet")
         return weigh(statements, self.enough) if self.tested else count(statements, self.enough)
 
 
-#: The cell that another one is compared with; None is the static model.
-Other = Callable[[Cell], Cell | None]
+@dataclass(frozen=True)
+class CurveQuestion:
+    """A claim on learning curves, as statements that depend on how near counts as converged.
+
+    The paper reads convergence off its figures by eye, so a narrow and a wide tolerance are tried.
+    """
+
+    statement: str
+    test: str
+    says: OfCurves
+    enough: float = NEARLY_ALL
+
+    def put_to(self, results: Results) -> Finding:
+        """The more cautious of the verdicts under both tolerances; mixed if they contradict."""
+        findings = {name: self._within(near).put_to(results) for name, near in TOLERANCES.items()}
+        verdict = max((found.verdict for found in findings.values()), key=list(Verdict).index)
+        if verdict == Verdict.OPEN:
+            return next(iter(findings.values()))
+        if verdict == Verdict.FAILS and any(f.verdict != verdict for f in findings.values()):
+            verdict = Verdict.MIXED
+        evidence = "; ".join(f"{name}: {found.evidence}" for name, found in findings.items())
+        return Finding(verdict, evidence)
+
+    def _within(self, tolerance: float) -> Question[Results]:
+        def says(results: Results) -> Iterator[Statement]:
+            return self.says(results, tolerance)
+
+        return Question(self.statement, self.test, says, self.enough)
 
 
 def count(statements: list[Statement], enough: float = NEARLY_ALL) -> Finding:
@@ -92,7 +143,7 @@ def count(statements: list[Statement], enough: float = NEARLY_ALL) -> Finding:
 
 
 def weigh(statements: list[Statement], enough: float = NEARLY_ALL) -> Finding:
-    """The verdict on statements, of which such a share is enough."""
+    """The verdict on tested statements, of which the share ``enough`` is enough."""
     number = len(statements)
     pointing = sum(p < 0.5 - ROUNDING for _, p in statements)
     backed = sum(p < LEVEL for _, p in statements)
@@ -119,22 +170,17 @@ def _decide(number: int, enough: float, pointing: int, backed: int, refuted: int
     return Verdict.UNDECIDED
 
 
-def grid(
+def paper_cells(
     algos: tuple[str, ...] = ("ddpg",),
     envs: tuple[str, ...] = ("ebm-v2", "ebm-v3"),
     agents: tuple[int, ...] = (6,),
     schemes: tuple[str, ...] = ("fed05",),
 ) -> list[Cell]:
-    """Cells that a claim is about; the paper's figures are of DDPG with six agents."""
+    """Cells that a claim is about, by default those of the paper's figures: DDPG, six agents."""
     return [
         Cell(env, number, scheme, algo, "paper")
         for algo, env, number, scheme in product(algos, envs, agents, schemes)
     ]
-
-
-def single_agent(cell: Cell) -> Cell:
-    """The same algorithm with one agent for the globe."""
-    return Cell("ebm-v1", 1, "nofed", cell.algo, "paper")
 
 
 def static_model(cell: Cell) -> None:
@@ -143,7 +189,7 @@ def static_model(cell: Cell) -> None:
 
 
 def changed(**fields: Any) -> Other:
-    """The same cell but for the scheme, the algorithm or the environment."""
+    """The same cell but for these fields."""
     return lambda cell: replace(cell, **fields)
 
 
@@ -153,7 +199,7 @@ def compare(
     other: Other,
     places: tuple[int, ...] = EVERYWHERE,
 ) -> OfBands:
-    """A test of each cell against another one, band by band."""
+    """Test each cell against another one, band by band."""
 
     def statements(bands: Bands) -> Iterator[Statement]:
         for cell, place in product(group, places):
@@ -166,9 +212,10 @@ def compare(
 def compare_changes(
     group: list[Cell], along: dict[str, Any], against: dict[str, Any], relative: bool = False
 ) -> OfBands:
-    """Whether an error changes by less than that of another cell does, in K or relative to itself.
+    """Test whether an error changes by less than that of another cell, in K or relative to itself.
 
-    The change is that from the cell with ``along`` in it; the other cell has ``against`` in it.
+    The change is from the cell with the fields ``along`` to the cell itself; the other cell has the
+    fields ``against``.
     """
 
     def statements(bands: Bands) -> Iterator[Statement]:
@@ -192,7 +239,7 @@ def compare_places(
     places: tuple[int, ...],
     others: tuple[int, ...],
 ) -> OfBands:
-    """A test of each of some bands of a cell against others of it together."""
+    """Test each of some bands of a cell against other bands of it pooled."""
 
     def statements(bands: Bands) -> Iterator[Statement]:
         for cell, place in product(group, places):
@@ -204,29 +251,94 @@ def compare_places(
 
 
 def above(first: Sample, second: Sample) -> float:
-    """Whether the first mean is above the second."""
+    """P-value of Welch's test that the first mean is not above the second."""
     return below(second, first)
 
 
 def below_half(first: Sample, second: Sample) -> float:
-    """Whether the first mean is below half the second."""
+    """P-value of Welch's test that the first mean is not below half the second."""
     return below(first, second.times(0.5))
 
 
 def comparable(first: Sample, second: Sample) -> float:
-    """Whether the first mean is no more than a tenth above the second."""
+    """P-value of Welch's test that the first mean is a tenth or more above the second."""
     return below(first, second.times(1.1))
 
 
+def converge_faster(group: list[Cell], other: Callable[[Cell], Cell]) -> OfCurves:
+    """Test whether the seeds of each cell converge earlier than those of another."""
+
+    def statements(results: Results, tolerance: float) -> Iterator[Statement]:
+        for cell in group:
+            steps, others = (_steps(results, which, tolerance) for which in (cell, other(cell)))
+            yield cell.name, earlier(steps, others)
+
+    return statements
+
+
+def most_converge(
+    group: list[Cell], when: Callable[[Float[np.ndarray, " seed"]], Bool[np.ndarray, " seed"]]
+) -> OfCurves:
+    """Test whether most seeds of each cell converge within the steps that ``when`` admits."""
+
+    def statements(results: Results, tolerance: float) -> Iterator[Statement]:
+        for cell in group:
+            yield cell.name, most(when(_steps(results, cell, tolerance)))
+
+    return statements
+
+
+def most_rise(group: list[Cell]) -> OfCurves:
+    """Test whether the returns of most seeds of each cell rise without falling back."""
+
+    def statements(results: Results, tolerance: float) -> Iterator[Statement]:
+        for cell in group:
+            yield cell.name, most(rises_steadily(_curves(results, cell), tolerance))
+
+    return statements
+
+
+def _steps(results: Results, cell: Cell, tolerance: float) -> Float[np.ndarray, " seed"]:
+    return EPISODE_STEPS * converged_at(_curves(results, cell), tolerance)
+
+
+def _curves(results: Results, cell: Cell) -> Float[np.ndarray, "seed episode"]:
+    return -np.log(-known(results.get(cell), cell).learning)  # on the paper's log scale
+
+
+def costs_less(other: str) -> Callable[[Costs], Iterator[Statement]]:
+    """Count where DDPG takes less processor time than another algorithm."""
+
+    def statements(costs: Costs) -> Iterator[Statement]:
+        theirs = costs(other)
+        for where, cost in costs("ddpg").items():
+            yield where, float(0.5 + 0.5 * np.sign(cost - theirs[where]))
+
+    return statements
+
+
+def our_costs(results: Results) -> Costs:
+    """Core-hours that are stored with the results, by cell."""
+
+    def of(algo: str) -> dict[str, float]:
+        end = f"-{algo}-paper"
+        return {
+            cell.name.removesuffix(end): known(results.get(cell), cell).core_hours
+            for cell in cells(f"*{end}")
+        }
+
+    return of
+
+
 def errors_of(bands: Bands, cell: Cell | None) -> list[Sample]:
-    """What a source has of a cell, or of the static model."""
+    """Errors of a cell in a source, or of the static model."""
     if cell is None:
         return static_bands()
     return known(bands(cell), cell)
 
 
 def known(found: Found | None, cell: Cell) -> Found:
-    """What a source has of a cell, if it has it."""
+    """What a source has of a cell; an error if it has nothing."""
     if found is None:
         raise MissingCellError(cell.name)
     return found

@@ -1,10 +1,11 @@
 """The 65 cells of the paper's experiments.
 
-Three algorithms × ebm-v1, and ebm-v2 and ebm-v3 with two and six agents under three schemes, with
-the published habits; and TD3 and TQC, which have them, without.
+DDPG, TD3 and TQC on ebm-v1, and on ebm-v2 and ebm-v3 with two and six agents under three federation
+schemes: 39 cells as the paper ran them, preset ``paper``. TD3 and TQC have implementation quirks
+there, so each of their 26 cells is in the matrix a second time without them, preset ``corrected``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
 
@@ -12,10 +13,10 @@ from fedrain.errors import InputError
 from fedrain.experiment import Configuration, configure
 
 DECOMPOSITIONS = [(env, agents) for env in ("ebm-v2", "ebm-v3") for agents in (2, 6)]
-SCHEMES = {"fed05": 5, "fed10": 10, "nofed": 0}
+SCHEMES = {"fed05": 5, "fed10": 10, "nofed": 0}  # episodes between averages
 PRESETS = {"ddpg": ("paper",), "td3": ("paper", "corrected"), "tqc": ("paper", "corrected")}
 SEEDS, EPISODES, EPISODE_STEPS = 10, 100, 200
-#: Core-milliseconds of an agent step (docs/speed.md): the order in which cells are run.
+#: Core-milliseconds per agent step (docs/speed.md), which decide the order of training.
 COST = {
     "ebm-v1": {"ddpg": 3.9, "td3": 0.6, "tqc": 2.8},
     "ebm-v2": {"ddpg": 4.3, "td3": 0.7, "tqc": 3.0},
@@ -25,7 +26,19 @@ COST = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One experiment of the matrix."""
+    """One experiment of the matrix.
+
+    Args:
+        env: ``ebm-v1``, ``ebm-v2`` or ``ebm-v3``.
+        agents: 1 for ebm-v1, otherwise 2 or 6.
+        scheme: ``fed05`` or ``fed10``, average every 5 or 10 episodes, or ``nofed``, never.
+        algo: ``ddpg``, ``td3`` or ``tqc``.
+        preset: ``paper`` or ``corrected``.
+
+    Example:
+        >>> Cell("ebm-v3", 6, "fed05", "ddpg", "paper").name
+        'ebm-v3-a6-fed05-ddpg-paper'
+    """
 
     env: str
     agents: int
@@ -34,7 +47,7 @@ class Cell:
     preset: str
 
     def configuration(self, seeds: int = SEEDS, episodes: int = EPISODES) -> Configuration:
-        """What is trained."""
+        """The experiment to train, with the paper's ten seeds and 100 episodes by default."""
         return configure(
             env=self.env,
             agents=self.agents,
@@ -47,22 +60,41 @@ class Cell:
 
     @cached_property
     def name(self) -> str:
-        """The name of its configuration, which is that of its files."""
+        """The name of its configuration, and of its files."""
         return self.configuration().name
 
     @property
     def agent_steps(self) -> int:
-        """Steps of all agents and seeds together."""
+        """Environment steps, summed over agents and seeds."""
         return self.agents * SEEDS * EPISODES * EPISODE_STEPS
 
     @property
     def cost(self) -> float:
-        """Core-seconds, about."""
+        """Estimated core-seconds of the training."""
         return 1e-3 * COST[self.env][self.algo] * self.agent_steps
 
 
+def single_agent(cell: Cell) -> Cell:
+    """One agent for the globe (ebm-v1) with the same algorithm and preset."""
+    return replace(cell, env="ebm-v1", agents=1, scheme="nofed")
+
+
 def cells(pattern: str | None = None) -> list[Cell]:
-    """The matrix, cheapest first; ``pattern`` keeps the names that match it (``*-v3-*ddpg*``)."""
+    """The cells of the matrix, cheapest first.
+
+    Args:
+        pattern: Keep only cells whose name matches this shell pattern, such as ``*-v3-*ddpg*``.
+
+    Returns:
+        All 65 cells, or those that match.
+
+    Raises:
+        InputError: If no cell matches.
+
+    Example:
+        >>> len(cells()), [cell.name for cell in cells("ebm-v1-td3-*")]
+        (65, ['ebm-v1-td3-corrected', 'ebm-v1-td3-paper'])
+    """
     single = [Cell("ebm-v1", 1, "nofed", a, p) for a, presets in PRESETS.items() for p in presets]
     several = [
         Cell(env, agents, scheme, algo, preset)

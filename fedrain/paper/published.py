@@ -1,19 +1,28 @@
-"""The skill that the paper published, to set beside ours."""
+"""What the paper published, and what its reference implementation costs, to compare with ours."""
 
 import csv
-from dataclasses import replace
+import json
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
 from fedrain.climate import BAND_NAMES
-from fedrain.experiment.configuration import Configuration
+from fedrain.envs import make
+from fedrain.envs.environment import same_task
+from fedrain.experiment import Configuration
+from fedrain.federation import Sharing
+from fedrain.paper.matrix import Cell
+from fedrain.paper.statistics import Sample
+
+PUBLISHED_SEEDS = 10
+DATA = resources.files("fedrain.paper") / "data"
 
 
 class Published(NamedTuple):
-    """Mean and standard deviation over 10 seeds of the areaWRMSE of each band, in K.
+    """Published skill of one experiment: areaWRMSE over ten seeds, six bands from south to north.
 
-    The gain is how much lower the mean is than that of ebm-v1, in per cent.
+    ``mean`` and ``std`` (population) are in K; ``gain`` is how far the mean is below that of
+    ebm-v1, in per cent.
     """
 
     mean: tuple[float, ...]
@@ -23,9 +32,13 @@ class Published(NamedTuple):
 
 @cache
 def published_cells() -> dict[tuple[str, str, str, str], Published]:
-    """By environment, decomposition, scheme and algorithm. ebm-v1 has neither of the middle two."""
-    file = resources.files("fedrain.paper") / "data" / "paper_zonal_skill.csv"
-    with file.open(encoding="utf-8") as lines:
+    """Every figure of the paper's skill tables.
+
+    Returns:
+        Skill by environment, decomposition, scheme and algorithm:
+        ``("ebm-v3", "a6", "fed05", "ddpg")``. For ebm-v1 the middle two are empty.
+    """
+    with (DATA / "paper_zonal_skill.csv").open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     found: dict[tuple[str, str, str, str], dict[str, tuple[float, ...]]] = {}
     for row in rows:
@@ -42,21 +55,80 @@ def published_cells() -> dict[tuple[str, str, str, str], Published]:
 
 
 def published_skill(configuration: Configuration) -> Published | None:
-    """What the paper has for this experiment, if it has it: the climate is the paper's."""
-    theirs = replace(configuration, environment={}, sharing={})
-    if configuration.make_environment() != theirs.make_environment():
-        return None
-    if configuration.make_sharing() != theirs.make_sharing():
-        return None
+    """The published skill of an experiment.
+
+    Args:
+        configuration: Any experiment, of the matrix or not. Hyperparameters, seeds and episodes
+            may differ from the paper's.
+
+    Returns:
+        None if the paper has no such experiment, or its climate or its averaging differs.
+
+    Example:
+        >>> from fedrain.experiment import configure
+        >>> published_skill(configure(env="ebm-v3", agents=6, algo="ddpg")).mean[2]
+        1.25
+    """
     single = configuration.env == "ebm-v1"
     agents = "" if single else f"a{configuration.agents}"
     scheme = "" if single else configuration.scheme
-    return published_cells().get((configuration.env, agents, scheme, configuration.algo))
+    found = published_cells().get((configuration.env, agents, scheme, configuration.algo))
+    if found is None or configuration.make_sharing() != Sharing():
+        return None
+    theirs = make(configuration.env, agents=configuration.agents)
+    return found if same_task(configuration.make_environment(), theirs) else None
 
 
 def published_column(configuration: Configuration) -> dict[str, list[str]]:
-    """What the paper has for this experiment as a column of a skill report; none if it has not."""
+    """The published skill as a column of :func:`fedrain.experiment.report.skill_report`.
+
+    Returns:
+        ``{"paper": [...]}``, a text for each band and an empty one for the globe, which is not
+        published; an empty dictionary if the paper has no such experiment.
+    """
     if (found := published_skill(configuration)) is None:
         return {}
     pairs = zip(found.mean, found.std, strict=True)
     return {"paper": [*(f"{m:.2f} ± {s:.2f}" for m, s in pairs), ""]}
+
+
+def published_bands(cell: Cell) -> list[Sample] | None:
+    """The published skill of a cell in the form that tests need.
+
+    Returns:
+        A sample of ten seeds for each of the six bands, from south to north; None for cells of
+        preset ``corrected``, which the paper does not have.
+    """
+    found = published_skill(cell.configuration())
+    if cell.preset != "paper" or found is None:
+        return None
+    return [Sample(m, s, PUBLISHED_SEEDS) for m, s in zip(found.mean, found.std, strict=True)]
+
+
+def published_core_hours(cell: Cell) -> float:
+    """Core-hours that the reference implementation needs for all seeds of a cell.
+
+    The reference implementation is climlab and PyTorch in one process. Its core time per agent step
+    was measured by ``studies/published_cost.py`` on the machine that trained the stored results.
+    """
+    return cell.agent_steps * _core_milliseconds()[cost_kind(cell)] / 3.6e6
+
+
+def published_core_milliseconds(algo: str) -> dict[str, float]:
+    """Core-milliseconds per agent step, by the number of latitudes that the agent sees."""
+    return {
+        kind.removeprefix(f"{algo} "): value
+        for kind, value in _core_milliseconds().items()
+        if kind.startswith(f"{algo} ")
+    }
+
+
+def cost_kind(cell: Cell) -> str:
+    """What the cost of an agent step depends on: algorithm, and latitudes that the agent sees."""
+    latitudes = 96 // cell.agents if cell.env == "ebm-v3" else 96
+    return f"{cell.algo} {latitudes}"
+
+
+@cache
+def _core_milliseconds() -> dict[str, float]:
+    return json.loads((DATA / "published_cost.json").read_text("utf-8"))

@@ -1,7 +1,8 @@
 """The report: one HTML file that needs nothing else, not even a network.
 
-Everything that it shows goes in as JSON; the episodes, which are large, as 16-bit differences from
-step to step, compressed, which the browser unpacks.
+What it shows is embedded as JSON, and drawn in the colours and line styles of all figures. The
+episodes, which are large, are embedded as 16-bit differences from step to step, compressed, which
+the browser unpacks.
 """
 
 import base64
@@ -14,24 +15,24 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from matplotlib import rcParams
 
-from fedrain.climate import BAND_NAMES, EnergyBalanceModel
+from fedrain.baselines import static
+from fedrain.climate import BAND_NAMES
 from fedrain.envs import make
-from fedrain.experiment.report import SPREAD, spread, static_trajectory
 from fedrain.io import write_whole
 from fedrain.paper.claims import judge_claims
-from fedrain.paper.cost import published_core_hours
-from fedrain.paper.episode import REFERENCES, reference_of
-from fedrain.paper.matrix import EPISODE_STEPS, cells
+from fedrain.paper.matrix import EPISODE_STEPS, PRESETS, cells
+from fedrain.paper.published import published_bands, published_core_hours
 from fedrain.paper.results import (
-    PUBLISHED_SEEDS,
+    REFERENCES,
     Result,
     Results,
-    published_bands,
     read_reference,
+    reference_of,
     static_skill,
 )
-from fedrain.paper.statistics import differ, standard_errors
+from fedrain.paper.statistics import Sample, differ, standard_errors
 from fedrain.paper.tables import (
     WITHIN,
     agreement_table,
@@ -39,16 +40,29 @@ from fedrain.paper.tables import (
     habits_table,
     limit_table,
 )
+from fedrain.plotting import Line, half_width, interval, style
 from fedrain.tables import Table
 
-#: Steps of one unit of the packed numbers: temperature in K, A in W m⁻², B in W m⁻² K⁻¹.
+#: Resolution of the packed integers, and the values that 0 stands for: temperature in °C, A in
+#: W m⁻², B in W m⁻² K⁻¹.
 UNITS = {"surface_temperature": 0.01, "A": 0.02, "B": 2e-5}
-SHOWN_COLDEST, SHOWN_WARMEST = -60.0, 60.0  # °C
 OFFSETS = {"surface_temperature": 0.0, "A": 280.0, "B": 2.0}
+SHOWN_COLDEST, SHOWN_WARMEST = -60.0, 60.0  # °C
+#: Where a named line style of matplotlib keeps its dashes, in units of the line's width.
+DASHES = {"--": "dashed", "-.": "dashdot", ":": "dotted"}
+#: What the page draws, by its key in :mod:`fedrain.plotting`.
+DRAWN = ("target", "static", "limit", "model", "published", *PRESETS)
 
 
 def write_report(results: Results, folder: str | Path, path: Path) -> None:
-    """Write the page, from the results and the optimal control in the same folder."""
+    """Write the report as one HTML page that opens without a network.
+
+    Args:
+        results: What :func:`load_results` read.
+        folder: Where it was read from. Optimal control is read from there too, and left out of the
+            page where it is missing.
+        path: The file to write.
+    """
     page = files("fedrain.paper") / "page"
     series = Series()
     shown = _content(results, Path(folder), series)
@@ -56,6 +70,7 @@ def write_report(results: Results, folder: str | Path, path: Path) -> None:
     text = (page / "page.html").read_text("utf-8")
     for name, content in {
         "/*STYLE*/": (page / "style.css").read_text("utf-8"),
+        "/*COLOURS*/": " ".join(f"--{key}-colour: {style(key).colour};" for key in DRAWN),
         "/*SCRIPT*/": (page / "script.js").read_text("utf-8"),
         "/*DATA*/": data.replace("</", "<\\/"),
         "/*SERIES*/": series.text(),
@@ -65,34 +80,34 @@ def write_report(results: Results, folder: str | Path, path: Path) -> None:
 
 
 class Series:
-    """Episodes one after the other, as the page keeps them."""
+    """Episodes one after the other, packed for the page."""
 
     def __init__(self) -> None:
         self._parts: list[np.ndarray] = []
 
     def add(self, episode: dict[str, Float[np.ndarray, "step lat"]]) -> int:
-        """The position of an episode: temperature, A and B."""
+        """Append an episode of temperature, A and B; its position."""
         for name, unit in UNITS.items():
             units = np.rint((episode[name] - OFFSETS[name]) / unit)
-            whole = np.clip(np.nan_to_num(units), -32768, 32767).astype(np.int16)
-            self._parts.append(np.diff(whole, axis=0, prepend=np.int16(0)))
+            packed = np.clip(np.nan_to_num(units), -32768, 32767).astype(np.int16)
+            self._parts.append(np.diff(packed, axis=0, prepend=np.int16(0)))
         return len(self._parts) // len(UNITS) - 1
 
     def text(self) -> str:
-        """Compressed, as characters."""
+        """All episodes, compressed, in base 64."""
         numbers = np.concatenate([part.ravel() for part in self._parts]).astype("<i2")
-        # The low bytes, then the high ones, which are nearly all the same.
+        # The low bytes, then the high ones: those are nearly all the same and compress well.
         planes = numbers.view(np.uint8).reshape(-1, 2).T
         return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
 
 
 def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
     environment = make("ebm-v1")
-    grid, table = environment.model.grid, environment.model.table
-    static_values = table.static(grid.latitudes)
+    columns, table = environment.model.columns, environment.model.table
+    values = table.static(len(columns))
     static_episode = {
-        "surface_temperature": static_trajectory(environment),
-        **{k: np.broadcast_to(static_values[k], (EPISODE_STEPS, grid.latitudes)) for k in "AB"},
+        "surface_temperature": static(environment).fields["surface_temperature"],
+        **{k: np.broadcast_to(values[k], (EPISODE_STEPS, len(columns))) for k in "AB"},
     }
     static_place = series.add(static_episode)
     references = {}
@@ -102,17 +117,16 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
     ranges = {"temperature": [SHOWN_COLDEST, SHOWN_WARMEST]}
     return {
         "steps": EPISODE_STEPS,
-        "stepsPerYear": EnergyBalanceModel.steps_per_year,
-        "spread": SPREAD,
+        "daysPerStep": environment.model.days_per_step,
         "within": WITHIN,
-        "publishedSeeds": PUBLISHED_SEEDS,
-        "latitudes": np.round(grid.centres, 4).tolist(),
-        "weights": np.round(np.cos(np.deg2rad(grid.centres)), 6).tolist(),
+        "styles": {key: _style(key) for key in DRAWN},
+        "latitudes": np.round(columns.latitude, 4).tolist(),
+        "weights": np.round(columns.weights, 6).tolist(),
         "bands": list(BAND_NAMES),
-        "target": np.round(np.array(environment.target), 3).tolist(),
+        "target": np.round(environment.params.target["surface_temperature"], 3).tolist(),
         "units": list(UNITS.values()),
         "offsets": list(OFFSETS.values()),
-        "ranges": ranges | {row.symbol: [row.low, row.high] for row in table if row.per_latitude},
+        "ranges": ranges | {row.symbol: [row.low, row.high] for row in table if row.by_column},
         "static": {"series": static_place, "bands": list(static_skill().bands)},
         "references": references,
         "publishedCoreHours": sum(published_core_hours(cell) for cell in results),
@@ -142,7 +156,7 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
 def _cell(result: Result, series: Series) -> dict[str, Any]:
     cell = result.cell
     samples, published = result.bands(), published_bands(cell)
-    loss, half = spread(-result.learning)
+    loss, half = interval(-result.learning)
     content: dict[str, Any] = {
         "name": cell.name,
         "env": cell.env,
@@ -154,6 +168,7 @@ def _cell(result: Result, series: Series) -> dict[str, Any]:
         "best": result.best_seed,
         "mean": [s.mean for s in samples],
         "std": [s.std for s in samples],
+        "half": [_half(s) for s in samples],
         "globe": result.globe().mean,
         "share": 100 * result.share_of_limit("local"),
         "loss": np.round(loss).tolist(),
@@ -167,10 +182,34 @@ def _cell(result: Result, series: Series) -> dict[str, Any]:
         content["published"] = {
             "mean": [p.mean for p in published],
             "std": [p.std for p in published],
+            "half": [_half(p) for p in published],
             "errors": [standard_errors(ours, theirs) for ours, theirs in pairs],
             "p": [float(f"{differ(ours, theirs):.2g}") for ours, theirs in pairs],
         }
     return content
+
+
+def _half(sample: Sample) -> float:
+    return float(half_width(np.sqrt(sample.variance), sample.number))
+
+
+def _style(key: str) -> dict[str, Any]:
+    look = style(key)
+    return {
+        "label": look.label,
+        "colour": f"var(--{key})",
+        "dash": _dash(look.line, look.width),
+        "width": look.width,
+    }
+
+
+def _dash(line: Line, width: float) -> str:
+    """A line style of matplotlib as SVG's ``stroke-dasharray``."""
+    if isinstance(line, str):
+        lengths = rcParams[f"lines.{DASHES[line]}_pattern"] if line in DASHES else ()
+    else:
+        lengths = line[1]
+    return " ".join(f"{width * length:.3g}" for length in lengths)
 
 
 def _episode(data: xr.Dataset, prefix: str) -> dict[str, Float[np.ndarray, "step lat"]]:

@@ -1,4 +1,9 @@
-"""The stored results, read back, and the published figures in the same form."""
+"""Results of the matrix: the NetCDF schema, its writer and reader, and results in memory.
+
+A finished cell is one file, ``<name of the cell>.nc``, that holds :data:`CELL`. The optimal control
+that cells are measured by is in files ``limit-*.nc`` (:data:`REFERENCES`), which hold
+:data:`EPISODE`. Every variable is named here once, for the writer and the reader alike.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,25 +15,34 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fedrain.baselines import share_reached, static
-from fedrain.climate import BAND_NAMES, Skill
-from fedrain.envs import make
+from fedrain.baselines import Baseline, known_limit, sequence_dataset, static
+from fedrain.climate import BAND_NAMES, ParameterTable, Skill
+from fedrain.envs import Environment, make
 from fedrain.errors import InputError
-from fedrain.experiment import Configuration
-from fedrain.experiment.configuration import from_dict
-from fedrain.experiment.records import POLICIES
-from fedrain.experiment.training import identity
-from fedrain.io import read_dataset
+from fedrain.experiment import Configuration, Run
+from fedrain.experiment.resolve import from_dict
+from fedrain.io import read_dataset, read_json, write_dataset
 from fedrain.paper.matrix import EPISODE_STEPS, Cell, cells
-from fedrain.paper.published import published_skill
+from fedrain.paper.published import PUBLISHED_SEEDS
 from fedrain.paper.statistics import Sample
 
-PUBLISHED_SEEDS = 10
-
-REMEDY = ": remove it to make it again"
-SIZES = {"step": EPISODE_STEPS, "lat": 96, "band": len(BAND_NAMES), "policy": len(POLICIES)}
-#: What is read of an episode, and of a cell.
-EPISODE = dict.fromkeys(("surface_temperature", "A", "B"), ("step", "lat"))
+#: Environment and agents of each optimal control. Agents of a shared climate have the same limit
+#: together as one agent for the globe, so ebm-v1 and ebm-v3 need only one.
+REFERENCES = {
+    "limit-shared": ("ebm-v1", 1),
+    "limit-v2-a2": ("ebm-v2", 2),
+    "limit-v2-a6": ("ebm-v2", 6),
+}
+#: One episode without exploration: the climate and every parameter, step by step.
+EPISODE = {
+    "surface_temperature": ("step", "lat"),
+    "D": ("step",),
+    "A": ("step", "lat"),
+    "B": ("step", "lat"),
+    "a0": ("step",),
+    "a2": ("step",),
+}
+#: A finished cell: its training, the skill of its policies, and the mean episode of its seeds.
 CELL = {
     "returns": ("episode", "seed", "agent"),
     "seconds": ("episode",),
@@ -36,124 +50,61 @@ CELL = {
     "areawrmse": ("policy", "seed", "band"),
     "areawrmse_global": ("policy", "seed"),
     "evaluation_return": ("policy", "seed", "agent"),
+    "final_temperature": ("policy", "seed", "lat"),
+    "target": ("lat",),
     **{f"episode_{name}": dimensions for name, dimensions in EPISODE.items()},
 }
+#: The agents' own policies, and their average.
+POLICIES = ("local", "global")
+#: Sizes that are the same in every file.
+SIZES = {"step": EPISODE_STEPS, "lat": 96, "band": len(BAND_NAMES), "policy": len(POLICIES)}
+COLDEST, WARMEST = -150.0, 150.0  # °C: the range that packed temperatures cover
+REMEDY = ": remove it and run the benchmark again"
 
 #: AreaWRMSE of the six bands in a cell, from south to north; None where a source has no such cell.
 Bands = Callable[[Cell], list[Sample] | None]
 
 
-class Result:
-    """What is kept of one cell. Seeds that broke are left out."""
-
-    def __init__(self, cell: Cell, data: xr.Dataset) -> None:
-        self.cell = cell
-        returns = np.isfinite(data.returns).all(("agent", "episode"))
-        self.whole = (np.isfinite(data.areawrmse_global.sel(policy="local")) & returns).values
-        self.data = data.isel(seed=np.flatnonzero(self.whole))
-
-    def skill(self, policy: str = "local") -> Float[np.ndarray, "seed band"]:
-        """AreaWRMSE of the bands, in K."""
-        return self.data.areawrmse.sel(policy=policy).values
-
-    def globe(self, policy: str = "local") -> Sample:
-        """AreaWRMSE of the globe, of seeds whose average works if it is asked for."""
-        errors = self.data.areawrmse_global.sel(policy=policy).values
-        return Sample.of(errors[np.isfinite(errors)])
-
-    def bands(self, policy: str = "local") -> list[Sample]:
-        """AreaWRMSE of the bands over the seeds."""
-        return [Sample.of(values) for values in self.skill(policy).T]
-
-    @cached_property
-    def best_seed(self) -> int:
-        """Position of the seed with the lowest error of the globe."""
-        return int(np.argmin(self.data.areawrmse_global.sel(policy="local").values))
-
-    @cached_property
-    def learning(self) -> Float[np.ndarray, "seed episode"]:
-        """Return of each episode, mean over the agents."""
-        return self.data.returns.mean("agent").transpose("seed", "episode").values
-
-    def evaluation_return(self, policy: str) -> float:
-        """Return without exploration, mean over agents and seeds."""
-        return float(self.data.evaluation_return.sel(policy=policy).mean())
-
-    def share_of_limit(self, policy: str) -> float:
-        """How far that return is from the static model (0) to optimal control (1)."""
-        environment = self.cell.configuration().make_environment()
-        share = share_reached(environment, self.evaluation_return(policy))
-        assert share is not None  # the limits of the matrix come with the package
-        return share
-
-    @property
-    def core_hours(self) -> float:
-        """Processor time of the training."""
-        return float(self.data.core_seconds.sum()) / 3600
-
-    @property
-    def hours(self) -> float:
-        """Time from the first episode to the last, interruptions left out."""
-        return float(self.data.seconds.sum()) / 3600
-
-    @property
-    def versions(self) -> dict[str, Any]:
-        """Software and machine that it was made with."""
-        return json.loads(self.data.attrs["versions"])
+def write_result(path: Path, run: Run) -> None:
+    """Write what is kept of a finished run."""
+    results, returns = run.results, run.returns
+    kept = {
+        "returns": returns.returns.astype(np.float32),
+        "seconds": returns.seconds,
+        "core_seconds": returns.core_seconds,
+        "areawrmse": results.areawrmse,
+        "areawrmse_global": results.areawrmse_global,
+        "evaluation_return": results.returns,
+        "final_temperature": results.surface_temperature.isel(step=-1, drop=True),
+        "target": results.target,
+    }
+    episode = results.sel(policy="local").mean("seed", keep_attrs=True)
+    note = "mean over the seeds, local policy, one episode without exploration"
+    table = run.configuration.make_environment().model.table
+    for name, values in _pack_episode(episode, table).items():
+        kept[f"episode_{name}"] = values.assign_attrs(comment=note)
+    stored = read_json(run.folder / "configuration.json")
+    attributes = {
+        "Conventions": "CF-1.11",
+        "title": f"FedRAIN benchmark {run.configuration.name}",
+        "configuration": json.dumps({k: v for k, v in stored.items() if k != "versions"}),
+        "versions": json.dumps(stored["versions"]),
+    }
+    write_dataset(path, xr.Dataset({name: kept[name] for name in CELL}, attrs=attributes))
 
 
-Results = dict[Cell, Result]
-
-
-def load_results(folder: str | Path) -> Results:
-    """Every cell of the matrix that is done, and of which two seeds at least have not broken."""
-    found = {}
-    for cell in sorted(cells(), key=_place_in_tables):
-        path = Path(folder) / f"{cell.name}.nc"
-        if path.exists():
-            result = Result(cell, read_result(path, cell.configuration()))
-            if result.whole.sum() > 1:
-                found[cell] = result
-    if not found:
-        raise InputError(f"{folder}: holds no results: fedrain benchmark run makes them")
-    return found
-
-
-def _place_in_tables(cell: Cell) -> tuple[str, str, int, bool, str]:
-    """What is to be compared stands side by side."""
-    return cell.algo, cell.env, cell.agents, cell.preset != "paper", cell.scheme
-
-
-def our_bands(results: Results) -> Bands:
-    """Our own figures."""
-    return lambda cell: results[cell].bands() if cell in results else None
-
-
-def published_bands(cell: Cell) -> list[Sample] | None:
-    """The paper's figures, which are of preset ``paper``."""
-    found = published_skill(cell.configuration())
-    if cell.preset != "paper" or found is None:
-        return None
-    return [Sample(m, s, PUBLISHED_SEEDS) for m, s in zip(found.mean, found.std, strict=True)]
-
-
-@cache
-def static_skill() -> Skill:
-    """The static model, the same in every environment."""
-    return static(make("ebm-v1")).skill
-
-
-def static_bands() -> list[Sample]:
-    """Its errors as samples that have no spread, which makes them numbers."""
-    return [Sample(error, 0.0, PUBLISHED_SEEDS) for error in static_skill().bands]
+def write_reference(path: Path, environment: Environment, baseline: Baseline) -> None:
+    """Write an episode under optimal control."""
+    sequence = sequence_dataset(environment, baseline)
+    write_dataset(path, sequence.assign(_pack_episode(sequence, environment.model.table)))
 
 
 def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
-    """The result of an experiment, and of no other."""
+    """The result of an experiment; an error if the file holds anything else."""
     data = read_dataset(path, REMEDY)
     try:
         held = from_dict(json.loads(data.attrs["configuration"]))
-        if identity(held) != identity(configuration):
+        if held.identity != configuration.identity:
             raise ValueError("another experiment")
         sizes = {
             "episode": configuration.episodes,
@@ -177,17 +128,170 @@ def read_reference(path: Path) -> xr.Dataset:
     try:
         _check(data, EPISODE, {})
     except ValueError as error:
-        raise InputError(f"{path}: is no such episode ({error}){REMEDY}") from None
+        raise InputError(
+            f"{path}: is not an episode of optimal control ({error}){REMEDY}"
+        ) from None
     return data
+
+
+def reference_of(cell: Cell) -> str:
+    """Name of the optimal control that a cell is measured by."""
+    return f"limit-v2-a{cell.agents}" if cell.env == "ebm-v2" else "limit-shared"
 
 
 def _check(
     data: xr.Dataset, variables: Mapping[str, tuple[str, ...]], sizes: dict[str, int]
 ) -> None:
-    """Whether the variables are there, over all of what they should be over."""
     for name, dimensions in variables.items():
         if name not in data:
-            raise ValueError(f"no {name} in it")
+            raise ValueError(f"{name} is missing")
         expected = {which: (SIZES | sizes)[which] for which in dimensions}
         if dict(data[name].sizes) != expected:
-            raise ValueError(f"{name} has another shape")
+            raise ValueError(f"{name} has the wrong shape")
+
+
+def _pack_episode(data: xr.Dataset, table: ParameterTable) -> dict[str, xr.DataArray]:
+    """Every variable of an episode in 16 bits over the range that it may have."""
+    ranges = {row.symbol: (row.low, row.high) for row in table}
+    ranges["surface_temperature"] = (COLDEST, WARMEST)
+    return {name: _pack(data[name], *ranges[name]) for name in EPISODE}
+
+
+def _pack(values: xr.DataArray, low: float, high: float) -> xr.DataArray:
+    values = values.astype(np.float32)
+    values.encoding = {
+        "dtype": "int16",
+        "scale_factor": (high - low) / 60_000,
+        "add_offset": (low + high) / 2,
+        "_FillValue": np.iinfo(np.int16).min,
+    }
+    return values
+
+
+class Result:
+    """The stored result of one cell, without the seeds that diverged.
+
+    ``cell`` is the :class:`Cell`, ``data`` the file's variables as an :class:`xarray.Dataset`.
+    Wherever a policy is asked for, ``local`` are the agents' own policies, which the paper's tables
+    report, and ``global`` is their average.
+
+    Example:
+        >>> result = load_results("results/paper")[Cell("ebm-v3", 6, "fed05", "ddpg", "paper")]
+        >>> result.skill().shape, round(result.globe().mean, 2)
+        ((10, 6), 3.02)
+    """
+
+    def __init__(self, cell: Cell, data: xr.Dataset) -> None:
+        self.cell = cell
+        learnt = np.isfinite(data.returns).all(("agent", "episode"))
+        finite = (np.isfinite(data.areawrmse_global.sel(policy="local")) & learnt).values
+        self.data = data.isel(seed=np.flatnonzero(finite))
+
+    def skill(self, policy: str = "local") -> Float[np.ndarray, "seed band"]:
+        """AreaWRMSE of the bands from south to north, in K."""
+        return self.data.areawrmse.sel(policy=policy).values
+
+    def globe(self, policy: str = "local") -> Sample:
+        """AreaWRMSE of the globe in K over the seeds whose policy stays finite."""
+        errors = self.data.areawrmse_global.sel(policy=policy).values
+        return Sample.of(errors[np.isfinite(errors)])
+
+    def bands(self, policy: str = "local") -> list[Sample]:
+        """AreaWRMSE of each band in K over the seeds."""
+        return [Sample.of(values) for values in self.skill(policy).T]
+
+    @cached_property
+    def best_seed(self) -> int:
+        """Index of the seed with the lowest global error."""
+        return int(np.argmin(self.data.areawrmse_global.sel(policy="local").values))
+
+    @cached_property
+    def learning(self) -> Float[np.ndarray, "seed episode"]:
+        """Return of each training episode in K², mean over the agents."""
+        return self.data.returns.mean("agent").transpose("seed", "episode").values
+
+    def evaluation_return(self, policy: str) -> float:
+        """Return without exploration in K², mean over agents and seeds."""
+        return float(self.data.evaluation_return.sel(policy=policy).mean())
+
+    def share_of_limit(self, policy: str) -> float:
+        """Where that return lies between the static model (0) and optimal control (1)."""
+        worst, best = _static_and_limit(self.cell.env, self.cell.agents)
+        return (self.evaluation_return(policy) - worst) / (best - worst)
+
+    @property
+    def core_hours(self) -> float:
+        """Processor time of the training."""
+        return float(self.data.core_seconds.sum()) / 3600
+
+    @property
+    def hours(self) -> float:
+        """Wall-clock time of the training, without interruptions."""
+        return float(self.data.seconds.sum()) / 3600
+
+    @property
+    def versions(self) -> dict[str, Any]:
+        """Software and machine that it was trained with."""
+        return json.loads(self.data.attrs["versions"])
+
+
+Results = dict[Cell, Result]
+
+
+def load_results(folder: str | Path) -> Results:
+    """Read every finished cell of the matrix.
+
+    Args:
+        folder: Where ``fedrain benchmark run`` keeps its results (``results/paper``).
+
+    Returns:
+        Results by cell, in the order of the tables. Cells that are not finished, or of which fewer
+        than two seeds have not diverged, are left out.
+
+    Raises:
+        InputError: If there is no result, or one is damaged or of another experiment.
+
+    Example:
+        >>> len(load_results("results/paper"))
+        65
+    """
+    found = {}
+    for cell in sorted(cells(), key=_place_in_tables):
+        path = Path(folder) / f"{cell.name}.nc"
+        if path.exists():
+            result = Result(cell, read_result(path, cell.configuration()))
+            if result.data.sizes["seed"] > 1:
+                found[cell] = result
+    if not found:
+        raise InputError(f"{folder}: holds no results: fedrain benchmark run makes them")
+    return found
+
+
+def _place_in_tables(cell: Cell) -> tuple[str, str, int, bool, str]:
+    """Sorts cells so that those to be compared stand side by side."""
+    return cell.algo, cell.env, cell.agents, cell.preset != "paper", cell.scheme
+
+
+def our_bands(results: Results) -> Bands:
+    """Our own figures."""
+    return lambda cell: results[cell].bands() if cell in results else None
+
+
+@cache
+def static_skill() -> Skill:
+    """Skill of the static model, which is the same in every environment."""
+    return static(make("ebm-v1")).skill
+
+
+@cache
+def _static_and_limit(env: str, agents: int) -> tuple[float, float]:
+    """Mean return of the agents with the static model, and under optimal control."""
+    environment = make(env, agents=agents)
+    best = known_limit(environment)
+    assert best is not None  # the limits of the matrix come with the package
+    return float(static(environment).returns.mean()), best
+
+
+def static_bands() -> list[Sample]:
+    """The static model's errors as samples without spread, which tests take as fixed numbers."""
+    return [Sample(error, 0.0, PUBLISHED_SEEDS) for error in static_skill().bands]

@@ -12,12 +12,23 @@ WINDOW = 5  # episodes of a running mean; those of random actions are as many
 
 
 class Sample(NamedTuple):
-    """Mean and population standard deviation over the seeds, as the paper gives them."""
+    """A quantity over the seeds, as the paper gives it: mean and population standard deviation.
+
+    Args:
+        mean: Over the seeds.
+        std: Over the seeds, divided by their number and not by one less.
+        number: How many seeds.
+        distances: Absolute distance of each seed from their median, where seeds are known.
+
+    Example:
+        >>> Sample(mean=3.0, std=2.0, number=5).variance
+        5.0
+    """
 
     mean: float
     std: float
     number: int
-    distances: tuple[float, ...] | None = None  # of the seeds from their median, where known
+    distances: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, values: Float[np.ndarray, " seed"]) -> "Sample":

@@ -5,15 +5,9 @@ from pathlib import Path
 
 from fedrain.climate import BAND_NAMES
 from fedrain.paper.claims import judge_claims
-from fedrain.paper.cost import published_core_hours
-from fedrain.paper.matrix import DECOMPOSITIONS, PRESETS, SCHEMES, Cell, cells
-from fedrain.paper.published import published_skill
-from fedrain.paper.results import (
-    Results,
-    our_bands,
-    published_bands,
-    static_skill,
-)
+from fedrain.paper.matrix import DECOMPOSITIONS, PRESETS, SCHEMES, Cell, cells, single_agent
+from fedrain.paper.published import published_bands, published_core_hours, published_skill
+from fedrain.paper.results import Results, our_bands, static_skill
 from fedrain.paper.statistics import LEVEL, Sample, differ, standard_errors
 from fedrain.tables import GAP, Table, write_tables
 
@@ -21,7 +15,15 @@ WITHIN = 3.0  # standard errors
 
 
 def make_tables(results: Results, out: Path) -> list[Path]:
-    """Write all of them."""
+    """Write every table of the benchmark.
+
+    Args:
+        results: What :func:`load_results` read.
+        out: Folder to write to.
+
+    Returns:
+        The files: Markdown, LaTeX and CSV. The same results give the same bytes on one machine.
+    """
     paths = []
     for preset in ("paper", "corrected"):
         for env, agents in DECOMPOSITIONS:
@@ -43,7 +45,7 @@ def make_tables(results: Results, out: Path) -> list[Path]:
 
 
 def skill_table(results: Results, env: str, agents: int, algo: str, preset: str) -> Table:
-    """One of the paper's tables, each line of it above the published one."""
+    """One of the paper's skill tables, each line above the published one."""
     sources = {"": our_bands(results)}
     if preset == "paper":
         sources["published"] = published_bands
@@ -72,19 +74,19 @@ def skill_table(results: Results, env: str, agents: int, algo: str, preset: str)
 
 
 def gain(sample: Sample, single: Sample) -> float:
-    """How much lower the error is than that of the single agent, in per cent."""
+    """How far the error is below that of the single agent, in per cent."""
     return 100 * (single.mean - sample.mean) / single.mean
 
 
 def tidy_table(results: Results) -> Table:
-    """Every mean beside the published one, with the tests."""
+    """Every mean with the published one and the tests of their difference."""
     header = "env,agents,scheme,algo,preset,band,static,mean,std,seeds,gain,published_mean"
     header += ",published_std,published_gain,standard_errors,welch_p"
     ours = our_bands(results)
     rows = []
     for cell, result in results.items():
         published, paper = published_bands(cell), published_skill(cell.configuration())
-        single = ours(Cell("ebm-v1", 1, "nofed", cell.algo, cell.preset))
+        single = ours(single_agent(cell))
         for i, (band, sample) in enumerate(zip(BAND_NAMES, result.bands(), strict=True)):
             row = [cell.env, str(cell.agents), cell.scheme, cell.algo, cell.preset, band]
             row += [f"{static_skill().bands[i]:.4f}"]
@@ -101,7 +103,21 @@ def tidy_table(results: Results) -> Table:
 
 
 def agreement_table(results: Results) -> Table:
-    """How many of the published means come out, for each algorithm and environment."""
+    """How many published means are reproduced, for each algorithm and environment.
+
+    Args:
+        results: What :func:`load_results` read.
+
+    Returns:
+        For each algorithm and environment: finished cells; means within three standard errors of
+        the published ones; means that differ by Welch's test at the 5 % level; and how many would
+        differ by chance if all were the same. Each cell has six means, one for each band.
+
+    Example:
+        >>> print(agreement_table(load_results("results/paper")).markdown())
+        **Our means against the published ones, preset paper**
+        ...
+    """
     rows = []
     for algo in PRESETS:
         for env in ("ebm-v1", "ebm-v2", "ebm-v3"):
@@ -127,7 +143,7 @@ def agreement_table(results: Results) -> Table:
 
 
 def claims_tables(results: Results) -> dict[str, Table]:
-    """The paper's claims and what becomes of them; and why, test by test."""
+    """The verdict on each of the paper's claims, and the evidence, test by test."""
     verdicts, evidence = [], []
     for claim in judge_claims(results):
         findings = [
@@ -147,7 +163,7 @@ def claims_tables(results: Results) -> dict[str, Table]:
 
 
 def habits_table(results: Results) -> Table:
-    """TD3 and TQC with the published habits and without, by the error of the globe."""
+    """Global error of TD3 and TQC with the implementation quirks and without."""
     rows = []
     for cell, result in results.items():
         other = replace(cell, preset="corrected")
@@ -173,9 +189,10 @@ def habits_table(results: Results) -> Table:
 
 
 def limit_table(results: Results) -> Table:
-    """How far each cell is between the static model and optimal control.
+    """Where each cell lies between the static model and optimal control.
 
-    Agents that are never averaged while they learn have no global policy to speak of.
+    The global policy of agents that are never averaged while they learn is left out: the average of
+    actors that have drifted apart means nothing.
     """
     rows = []
     for cell, result in results.items():
@@ -196,7 +213,7 @@ def limit_table(results: Results) -> Table:
 
 
 def cost_table(results: Results) -> Table:
-    """Time of each cell, and what the published way of working would need."""
+    """Time that each cell took, and what the reference implementation would need."""
     rows = [_cost(cell.name, {cell: result}) for cell, result in results.items()]
     for algo in PRESETS:
         if same := {cell: result for cell, result in results.items() if cell.algo == algo}:

@@ -7,11 +7,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from fedrain.agents import ALGORITHMS
-from fedrain.agents.presets import unknown
-from fedrain.errors import InputError
+from fedrain.agents import ALGORITHMS, Algorithm
+from fedrain.agents.presets import find_algorithm, hyperparameter_names
+from fedrain.errors import InputError, unknown
 
-Value = bool | int | float
+Value = bool | int | float | str
 
 
 @runtime_checkable
@@ -19,25 +19,30 @@ class Trial(Protocol):
     """What suggests a value, as Optuna's trials do."""
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int, log: bool) -> int:
-        """A whole number."""
+        """An integer."""
 
     def suggest_float(
         self, name: str, low: float, high: float, *, step: float | None, log: bool
     ) -> float:
         """A number."""
 
-    def suggest_categorical(self, name: str, choices: tuple[Value, ...]) -> Value:
+    def suggest_categorical(self, name: str, choices: tuple[Value, ...]) -> Any:
         """One of some values."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from low to high: whole ones, if both are; evenly by magnitude, if log."""
+    """Numbers from low to high: integers, if both are; evenly by magnitude, if log."""
 
     low: int | float
     high: int | float
     log: bool = False
     step: int | float | None = None
+
+    @property
+    def ends(self) -> tuple[Value, ...]:
+        """Values that have to be allowed for all to be."""
+        return self.low, self.high
 
     def suggest(self, name: str, trial: Trial) -> Value:
         """A value to try."""
@@ -57,6 +62,11 @@ class Choice:
 
     values: tuple[Value, ...]
 
+    @property
+    def ends(self) -> tuple[Value, ...]:
+        """Values that have to be allowed for all to be."""
+        return self.values
+
     def suggest(self, name: str, trial: Trial) -> Value:
         """A value to try."""
         return trial.suggest_categorical(name, self.values)
@@ -69,10 +79,16 @@ class Choice:
 Space = dict[str, Range | Choice]
 
 
-def load_space(algorithm: str, path: str | Path | None = None) -> Space:
-    """The space of an algorithm: the published one, or that of a file."""
-    if algorithm not in ALGORITHMS:
-        raise unknown("algorithm", algorithm, list(ALGORITHMS))
+def load_space(algorithm: str | type[Algorithm], path: str | Path | None = None) -> Space:
+    """The space of an algorithm: the published one, or that of a file.
+
+    An algorithm of your own without a table takes that of the built-in one that it inherits from.
+
+    Args:
+        algorithm: ``ddpg``, another name, ``file.py:Class``, or a class.
+        path: The file, if it is your own.
+    """
+    kind = find_algorithm(algorithm)
     file = resources.files("fedrain.tuning") / "space.toml" if path is None else Path(path)
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -80,13 +96,21 @@ def load_space(algorithm: str, path: str | Path | None = None) -> Space:
         raise InputError(f"{path}: this search space cannot be read") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not a TOML file ({error})") from None
-    if not isinstance(tables.get(algorithm), dict) or not tables[algorithm]:
-        raise InputError(f"{path}: the search space has no table [{algorithm}]")
-    known = [field.name for field in fields(ALGORITHMS[algorithm]) if field.init]
-    for name in tables[algorithm]:
+    table = next((tables[name] for name in _tables(kind) if name in tables), None)
+    if not isinstance(table, dict) or not table:
+        where = "the published one" if path is None else path
+        raise InputError(f"{where}: the search space has no table [{_tables(kind)[0]}]")
+    known = hyperparameter_names(kind)
+    for name in table:
         if name not in known:
-            raise unknown(f"{algorithm} hyperparameter", name, known)
-    return {name: _dimension(name, value) for name, value in tables[algorithm].items()}
+            raise unknown(f"{kind.__name__} hyperparameter", name, known)
+    return {name: _dimension(name, value) for name, value in table.items()}
+
+
+def _tables(kind: type[Algorithm]) -> list[str]:
+    """Names of the tables that may be an algorithm's, its own first."""
+    built_in = {one: name for name, one in ALGORITHMS.builtin.items()}
+    return [kind.__name__.lower(), *(built_in[one] for one in kind.__mro__ if one in built_in)]
 
 
 def _dimension(name: str, value: Any) -> Range | Choice:
@@ -100,9 +124,9 @@ def _dimension(name: str, value: Any) -> Range | Choice:
             if value.get("log", False) and (low <= 0 or "step" in value):
                 raise InputError(f"{name}: a range by magnitude is above 0 and has no step")
             step: Any = value.get("step", 1)
-            whole = isinstance(low, int) and isinstance(high, int)
-            if not _is_number(step) or step <= 0 or (whole and not isinstance(step, int)):
-                raise InputError(f"{name}: a step is above 0, and whole between whole numbers")
+            integers = isinstance(low, int) and isinstance(high, int)
+            if not _is_number(step) or step <= 0 or (integers and not isinstance(step, int)):
+                raise InputError(f"{name}: a step is above 0, and an integer between integers")
             return Range(**value)
     raise InputError(f"{name}: a range is {{ low = …, high = … }}, a choice [ …, … ]")
 

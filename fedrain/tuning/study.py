@@ -1,7 +1,7 @@
 """A study: trials in a file that several processes share and that outlives each of them.
 
 The file is Optuna's journal, lines of JSON that are only ever added. A process that is killed
-loses the trial that it was at; the others, and the next that is started, go on from the rest.
+loses the trial that it was at; the others, and the next that is started, resume from the rest.
 """
 
 import json
@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedrain.agents.presets import make_algorithm
+from fedrain.agents.presets import PARTS, hyperparameters_of
 from fedrain.errors import InputError, MissingExtraError
 from fedrain.experiment.configuration import Configuration
-from fedrain.experiment.training import Say, identity
+from fedrain.experiment.training import Say
 from fedrain.io import write_whole
 from fedrain.tuning.space import Space
 from fedrain.tuning.trial import OBJECTIVES, score
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "fedrain"
 WARM_TRIALS = 5  # before any trial is given up
-KEPT = 75.0  # per cent of the trials so far that one has to be among, to go on
+KEPT = 75.0  # per cent of the trials so far that one has to be among, to continue
 
 
 @dataclass(frozen=True)
@@ -39,27 +39,38 @@ class Tuning:
                 f"there is no objective {self.objective!r}: use one of {', '.join(OBJECTIVES)}"
             )
         for name, dimension in self.space.items():  # refuses what the algorithm would
-            ends = getattr(dimension, "values", None) or (dimension.low, dimension.high)  # type: ignore[union-attr]
-            for value in ends:
+            for value in dimension.ends:
                 self.configured({name: value})
 
     def configured(self, values: dict[str, Any]) -> Configuration:
         """The experiment with these hyperparameters."""
-        hyperparameters = {**self.configuration.hyperparameters, **values}
-        make_algorithm(self.configuration.algo, hyperparameters)
-        return replace(self.configuration, hyperparameters=hyperparameters)
+        # What comes later counts: a value by its own name, of whatever part of the algorithm.
+        changed = replace(
+            self.configuration, hyperparameters={**self.configuration.hyperparameters, **values}
+        )
+        algorithm = changed.make_algorithm()
+        algorithm.check(self.configuration.make_environment().spec)
+        return replace(changed, hyperparameters=hyperparameters_of(algorithm))
+
+    @property
+    def start(self) -> dict[str, Any]:
+        """All hyperparameters as the preset has them, by their own names."""
+        return flat(self.configuration.hyperparameters)
 
     @property
     def identity(self) -> str:
         """What makes trials comparable: all but the hyperparameters that are searched."""
-        kept = {
-            name: value
-            for name, value in self.configuration.hyperparameters.items()
-            if name not in self.space
-        }
+        fixed = self.configured({name: one.ends[0] for name, one in self.space.items()})
         space = json.dumps({name: asdict(self.space[name]) for name in sorted(self.space)})
-        parts = identity(replace(self.configuration, hyperparameters=kept)), self.objective, space
-        return " ".join(parts)
+        return " ".join((fixed.identity, self.objective, space))
+
+
+def flat(hyperparameters: dict[str, Any]) -> dict[str, Any]:
+    """Hyperparameters by their own names, those of transforms and schedule among the others."""
+    own = {name: value for name, value in hyperparameters.items() if name not in PARTS}
+    for part in PARTS:
+        own |= hyperparameters.get(part, {})
+    return own
 
 
 class Study:
@@ -139,8 +150,7 @@ class Study:
 
     def _enqueue_start(self) -> None:
         """What the preset has comes first, where the space holds it."""
-        values = self.tuning.configuration.hyperparameters
-        space = self.tuning.space
+        values, space = self.tuning.start, self.tuning.space
         if all(space[name].holds(values[name]) for name in space):
             self._study.enqueue_trial({name: values[name] for name in space})
 
@@ -173,8 +183,8 @@ def preset_of(tuning: Tuning, values: dict[str, Any], reached: str, trials: int)
         f"# The best of {trials} trials of `fedrain tune`: {reached} on {configuration.name},",
         f"# {configuration.episodes} episodes, mean over the seeds {seeds}: report it on others.",
         "",
-        f"[{configuration.algo}]",
-        *(f"{name} = {json.dumps(v)}" for name, v in configuration.hyperparameters.items()),
+        f"[{type(configuration.make_algorithm()).__name__.lower()}]",
+        *(f"{name} = {json.dumps(v)}" for name, v in flat(configuration.hyperparameters).items()),
     ]
     return "\n".join(lines) + "\n"
 

@@ -22,11 +22,13 @@ from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import EpisodeLog, play_episode
 from fedrain.experiment.trainer import Trainer
+from fedrain.references import is_ours
 
-#: Hyperparameters that no branch in the program depends on.
+#: Hyperparameters that no branch in the program depends on. The discount is none of them: the
+#: transforms take it as a plain number.
 NUMBERS = (
     "learning_rate", "actor_learning_rate", "critic_learning_rate", "alpha_learning_rate", "tau",
-    "discount", "exploration_noise", "noise_clip", "policy_frequency", "target_frequency",
+    "exploration_noise", "noise_clip", "policy_frequency", "target_frequency",
 )  # fmt: skip
 OBJECTIVES = ("skill", "return")
 REPORT_EPISODES = 20  # from one report to the next
@@ -40,7 +42,10 @@ class TrialTrainer(Trainer):
 
     def __init__(self, configuration: Configuration, environment: Environment) -> None:
         super().__init__(configuration, environment)
-        names = [name for name in NUMBERS if hasattr(self.algorithm, name)]
+        # An algorithm of somebody's own may branch on any of them.
+        names = (
+            [n for n in NUMBERS if hasattr(self.algorithm, n)] if is_ours(self.algorithm) else []
+        )
         # DDPG fixes some of TD3's numbers: those are no arguments.
         settable = set(configuration.hyperparameters)
         self.numbers = {n: getattr(self.algorithm, n) for n in names if n in settable}
@@ -64,7 +69,7 @@ class TrialTrainer(Trainer):
         return float(np.mean([skill.globe for skill in found.skill(self.environment)]))
 
 
-@partial(jax.jit, static_argnums=(1, 2, 3), donate_argnums=4)
+@partial(jax.jit, static_argnums=(1, 2, 3), donate_argnums=5)
 def numbered_episode(
     numbers: dict[str, Array], environment: Environment, algorithm: Algorithm, *rest: Any
 ) -> tuple[Training, EpisodeLog]:
@@ -76,13 +81,13 @@ def numbered_episode(
 
 
 def score(configuration: Configuration, objective: str, report: Report) -> float | None:
-    """What an experiment reaches in the end; None, if it is given up, or breaks."""
+    """What an experiment reaches in the end; None, if it is given up, or diverges."""
     trainer = TrialTrainer(configuration, configuration.make_environment())
     trainer.begin()
     while trainer.episode < configuration.episodes:
         last = trainer.episode + 1 == configuration.episodes
-        trainer.play(configuration.synchronises_after(trainer.episode) and not last)
-        if trainer.newly_broken():
+        trainer.play(configuration.averages_after(trainer.episode))
+        if trainer.newly_diverged():
             return None
         due = trainer.episode % REPORT_EPISODES == 0 and not last
         if due and report(trainer.episode, trainer.reached(objective)):

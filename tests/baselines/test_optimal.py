@@ -7,8 +7,16 @@ import pytest
 import xarray as xr
 
 import fedrain  # noqa: F401  registers the environments
-from fedrain.baselines import constant, enki, known_limit, limit, random, share_reached, static
-from fedrain.baselines.records import sequence_dataset
+from fedrain.baselines import (
+    constant,
+    enki,
+    known_limit,
+    limit,
+    random,
+    sequence_dataset,
+    share_reached,
+    static,
+)
 from fedrain.climate import band_skill
 from fedrain.envs import make
 from fedrain.envs.rollout import rollout
@@ -109,7 +117,7 @@ def test_sequence_as_netcdf(tmp_path):
     data = xr.load_dataset(tmp_path / "limit.nc")
     assert data.A.dims == ("step", "lat")
     assert data.A.units == "W m-2"
-    skill = band_skill(small.model.grid, data.surface_temperature.values[-1], data.target.values)
+    skill = band_skill(small.model.columns, data.surface_temperature.values[-1], data.target.values)
     assert skill.globe == pytest.approx(data.attrs["areawrmse_global"])
 
 
@@ -118,7 +126,9 @@ def test_sequence_as_netcdf(tmp_path):
     [
         (lambda env: enki(env, ensemble=1), "at least 2 members"),
         (lambda env: enki(env, iterations=0), "at least 1 iteration"),
+        (lambda env: limit(env, iterations=0), "at least 1 iteration"),
         (lambda env: constant(env, "fame"), "there is no goal 'fame'"),
+        (lambda env: random(env, seed=-1), "a seed is an integer from 0, not -1"),
     ],
 )
 def test_bad_input(call, message):

@@ -3,9 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrain.climate import Grid, ZonalMean, ncep_zonal_mean, target_profile
+from fedrain.climate import EnergyBalanceModel, Grid, ZonalMean, ncep_zonal_mean, target_fields
 from fedrain.climate.climatology import interpolate, ncep_table
 from fedrain.errors import InputError
+
+
+def target_profile(target, grid):
+    name = "surface_temperature"
+    return target_fields(target, EnergyBalanceModel(grid=grid), [name])[name]
 
 
 def test_annual_mean_is_that_of_the_months():
@@ -25,14 +30,14 @@ def test_reanalysis_is_near_radiative_balance():
 def test_a_line_stays_a_line_to_the_poles(slope, offset, latitudes):
     grid = Grid(latitudes)
     latitude = ncep_zonal_mean().latitude
-    profile = interpolate(ZonalMean(latitude, slope * latitude + offset), grid)
+    profile = interpolate(ZonalMean(latitude, slope * latitude + offset), grid.columns)
     np.testing.assert_allclose(profile, slope * grid.centres + offset, atol=1e-9)
 
 
 def test_interpolation_meets_the_data():
     grid = Grid(96)
     zonal = ZonalMean(grid.centres, np.random.default_rng(0).normal(size=96))
-    np.testing.assert_allclose(interpolate(zonal, grid), zonal.temperature, atol=1e-12)
+    np.testing.assert_allclose(interpolate(zonal, grid.columns), zonal.temperature, atol=1e-12)
 
 
 def test_the_built_in_target_cannot_be_changed():

@@ -62,23 +62,48 @@ def test_keeping_the_insolation_changes_nothing(x64):
     np.testing.assert_array_equal(state, np.array(untouched.Ts[:, 0]))
 
 
+def no_forcing(batch: int) -> dict:
+    return {"longwave": jnp.zeros(batch), "solar": jnp.zeros(batch)}
+
+
 def test_runs_inside_compiled_and_mapped_code(x64):
     model = EnergyBalanceModel(grid=Grid(12))
     parameters = random_parameters(np.random.default_rng(0), model, 3)
-    state = jnp.full((3, 12), 20.0)
+    state, keys = jnp.full((3, 12), 20.0), jax.random.split(jax.random.key(0), 3)
     expected = model.step(state, parameters)
-    for step in (jax.jit(ClimlabModel(model).step), jax.vmap(ClimlabModel(model).step)):
-        np.testing.assert_allclose(step(state, parameters), expected, atol=1e-9)
+    mapped = jax.vmap(ClimlabModel(model).step)
+    for step in (mapped, jax.jit(mapped)):
+        after = step(state, parameters, no_forcing(3), keys)
+        np.testing.assert_allclose(after, expected, atol=1e-9)
 
 
 def test_parameters_of_one_batch_axis_serve_another(x64):
     """Mapped over the outer axis, with parameters that the inner one shares."""
     model = EnergyBalanceModel(grid=Grid(12))
     parameters = random_parameters(np.random.default_rng(0), model, 4)
-    state = jnp.full((4, 3, 12), 20.0)
-    expected = jax.vmap(model.step)(state, parameters)
-    after = jax.vmap(ClimlabModel(model).step)(state, parameters)
+    start = np.random.default_rng(1).uniform(-20, 40, (4, 3, 12))
+    state, key = jnp.asarray(start), jax.random.key(0)
+
+    def both(step):
+        inner = jax.vmap(step, in_axes=(0, None, None, None))
+        return jax.vmap(inner, in_axes=(0, 0, 0, None))(state, parameters, no_forcing(4), key)
+
+    np.testing.assert_allclose(both(ClimlabModel(model).step), both(model.step), atol=1e-9)
+
+
+@pytest.mark.parametrize("forcing", [{"longwave": -3.7}, {"solar": 13.0}])
+def test_both_are_forced_alike(x64, forcing):
+    model = EnergyBalanceModel(grid=Grid(12))
+    oracle = ClimlabModel(model)
+    parameters = random_parameters(np.random.default_rng(2), model)
+    state = np.linspace(-20.0, 30.0, 12)
+    expected = oracle.step_host(state, parameters, forcing)
+    after = model.step(jnp.asarray(state), parameters, forcing)
     np.testing.assert_allclose(after, expected, atol=1e-9)
+    without = oracle.step_host(state, parameters)
+    assert np.abs(expected - without).min() > 1e-3
+    # climlab keeps its state in a place of its own: the forcing must not stay there.
+    np.testing.assert_allclose(without, model.step(jnp.asarray(state), parameters), atol=1e-9)
 
 
 def test_importing_climlab_is_silent():

@@ -113,6 +113,39 @@ def test_a_trajectory_ends_where_integration_does():
     np.testing.assert_allclose(every[0], model.step(start, static), atol=1e-4)
 
 
+def test_a_forcing_of_the_longwave_is_a_change_of_its_offset(x64):
+    rng = np.random.default_rng(3)
+    model = EnergyBalanceModel()
+    parameters, state = random_parameters(rng, model), jnp.asarray(rng.normal(10, 20, 96))
+    changed = {**parameters, "A": parameters["A"] - 3.7}
+    forced = model.step(state, parameters, {"longwave": -3.7})
+    np.testing.assert_allclose(forced, model.step(state, changed), atol=1e-12)
+
+
+def test_a_brighter_sun_is_a_larger_solar_constant(x64):
+    rng = np.random.default_rng(4)
+    model = EnergyBalanceModel()
+    brighter = EnergyBalanceModel(solar_constant=model.solar_constant + 20.0)
+    parameters, state = random_parameters(rng, model), jnp.asarray(rng.normal(10, 20, 96))
+    forced = model.step(state, parameters, {"solar": 20.0})
+    np.testing.assert_allclose(forced, brighter.step(state, parameters), atol=1e-10)
+
+
+def test_less_outgoing_longwave_warms_by_its_feedback(x64):
+    """At equilibrium the global mean warms by −ΔF/B."""
+    model = EnergyBalanceModel()
+    static, start = model.table.static(96), jnp.full(96, 15.0)
+    steady = [integrate(model, start, static, 4000, {"longwave": f}) for f in (0.0, -3.7)]
+    warming = model.grid.mean(np.asarray(steady[1] - steady[0]))
+    assert warming == pytest.approx(3.7 / 2.0, rel=1e-6)
+
+
+def test_there_is_no_such_forcing():
+    model = EnergyBalanceModel(grid=Grid(8))
+    with pytest.raises(InputError, match="no forcing of EnergyBalanceModel 'long_wave'"):
+        integrate(model, jnp.full(8, 15.0), model.table.static(8), 1, {"long_wave": 1.0})
+
+
 def test_float32_stays_float32():
     model = EnergyBalanceModel()
     with jax.enable_x64(True):

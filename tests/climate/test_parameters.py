@@ -28,7 +28,7 @@ def test_slices_cover_the_action_in_order(latitudes):
 
 
 def test_static_action_is_the_static_values():
-    action, values = TABLE.static_action(4), TABLE.static(4)
+    action, values = TABLE.static_action(4, np.arange(4)), TABLE.static(4)
     for row in TABLE:
         piece = action[TABLE.action_slices(4)[row.symbol]] * row.action_unit
         np.testing.assert_allclose(piece, values[row.symbol])
@@ -49,12 +49,12 @@ def test_replace_changes_only_what_it_names():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"bounds": {"A": (420.0, 140.0)}}, "A: the lower bound must be below"),
-        ({"bounds": {"A": (200.0, 200.0)}}, "A: the lower bound must be below"),
+        ({"bounds": {"A": (420.0, 140.0)}}, "A: the lower bound must not exceed"),
+        ({"bounds": {"A": (200.0, 200.0)}}, "A: the static value 210 is outside"),
         ({"bounds": {"B": (float("nan"), 2.05)}}, "B: default and bounds must be finite"),
         ({"bounds": {"B": (1.95, float("inf"))}}, "B: default and bounds must be finite"),
         ({"bounds": {"D": (0.61, 0.65)}}, "D: the static value 0.6 is outside"),
-        ({"bounds": {"C": (0.0, 1.0)}}, "no parameter 'C'; the model has D, A, B, a0, a2"),
+        ({"bounds": {"C": (0.0, 1.0)}}, "there is no parameter 'C': .*D, A, B, a0, a2"),
         ({"static": {"a0": 0.5}}, "a0: the static value 0.5 is outside"),
         ({"static": {"albedo": 0.35}}, "no parameter 'albedo'"),
     ],

@@ -3,14 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrain.climate import BAND_NAMES, Grid, Skill, band_skill, skill_table
-from fedrain.errors import InputError
+from fedrain.climate import BAND_NAMES, Columns, Grid, Skill, band_skill, skill_table
 
 
 @given(offset=st.floats(-40, 40), latitudes=st.sampled_from([6, 24, 90, 96]))
 def test_a_constant_error_is_its_own_size(offset, latitudes):
     grid = Grid(latitudes)
-    skill = band_skill(grid, np.full(latitudes, offset), np.zeros(latitudes))
+    skill = band_skill(grid.columns, np.full(latitudes, offset), np.zeros(latitudes))
     np.testing.assert_allclose([*skill.bands, skill.globe], abs(offset), atol=1e-12)
 
 
@@ -18,7 +17,7 @@ def test_a_constant_error_is_its_own_size(offset, latitudes):
 def test_bands_add_up_to_the_globe(seed):
     grid = Grid(96)
     error = np.random.default_rng(seed).normal(0, 5, 96)
-    skill = band_skill(grid, error, np.zeros(96))
+    skill = band_skill(grid.columns, error, np.zeros(96))
     area = grid.weights.reshape(6, 16).sum(1)
     assert skill.globe == pytest.approx(np.sqrt(np.average(np.square(skill.bands), weights=area)))
 
@@ -26,13 +25,28 @@ def test_bands_add_up_to_the_globe(seed):
 def test_an_error_counts_in_its_own_band():
     error = np.zeros(96)
     error[32:48] = 2.0
-    skill = band_skill(Grid(96), error, np.zeros(96))
+    skill = band_skill(Grid(96).columns, error, np.zeros(96))
     np.testing.assert_allclose(skill.bands, [0, 0, 2, 0, 0, 0])
 
 
-def test_too_few_latitudes():
-    with pytest.raises(InputError, match="use 6 or more"):
-        band_skill(Grid(4), np.zeros(4), np.zeros(4))
+def test_a_band_without_a_latitude_has_no_skill():
+    skill = band_skill(Grid(4).columns, np.full(4, 2.0), np.zeros(4))
+    np.testing.assert_allclose(skill.bands, [2, np.nan, 2, 2, np.nan, 2])
+    assert skill.globe == pytest.approx(2)
+
+
+def test_longitudes_count_by_their_area():
+    """A field that does not vary along a latitude has the skill of its zonal mean."""
+    error = np.random.default_rng(1).normal(0, 5, 24)
+    zonal = band_skill(Columns.zonal(24), error, np.zeros(24))
+    globe = band_skill(Columns.lat_lon(24, 8), np.repeat(error, 8), np.zeros(192))
+    np.testing.assert_allclose([*globe.bands, globe.globe], [*zonal.bands, zonal.globe])
+
+
+def test_levels_count_alike():
+    error = np.stack([np.full(12, 3.0), np.full(12, 4.0)], axis=1)
+    skill = band_skill(Columns.zonal(12), error, np.zeros((12, 2)))
+    np.testing.assert_allclose([*skill.bands, skill.globe], np.sqrt(12.5))
 
 
 def test_table_has_all_figures():

@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 
 import fedrain
 from fedrain.envs import make, rollout, vector_env
-from fedrain.envs.host import compiled
+from fedrain.envs.adapter import compiled
 from fedrain.errors import InputError
 
 V1, V2 = fedrain.registration.ENVIRONMENT_IDS
@@ -41,7 +41,7 @@ def test_can_be_made_again_from_its_spec(name, options):
     text = gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json())
     for again in (gymnasium.make(env.spec), gymnasium.make(text)):
         assert again.action_space == env.action_space
-        assert again.unwrapped.host.environment == env.unwrapped.host.environment
+        assert again.unwrapped.adapter.environment == env.unwrapped.adapter.environment
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
@@ -77,7 +77,7 @@ def test_gives_what_the_core_gives(name, setting, options):
     actions = np.stack([env.action_space.sample() for _ in range(200)])
     observations, rewards = play(env, actions)
     expected = rollout(core, jnp.asarray(actions)[:, None])
-    np.testing.assert_allclose(observations[1:], expected.temperature[:, 0], atol=1e-4)
+    np.testing.assert_allclose(observations[1:], expected.state.climate[:, 0], atol=1e-4)
     np.testing.assert_allclose(rewards, expected.reward[:, 0], rtol=1e-4)
 
 
@@ -96,7 +96,7 @@ def test_raw_actions_in_physical_units_are_refused():
     raw = gymnasium.make(V1).unwrapped
     raw.reset()
     with pytest.raises(InputError, match=r"within \[-1, 1\]"):
-        raw.step(make("ebm-v1").static_action)
+        raw.step(make("ebm-v1").static_actions[0])
 
 
 def test_actions_beyond_the_bounds_are_clipped():
@@ -110,7 +110,7 @@ def test_actions_beyond_the_bounds_are_clipped():
 
 def test_static_action_gives_the_static_return():
     env = gymnasium.make(V1)
-    _, rewards = play(env, [make("ebm-v1").static_action] * 200)
+    _, rewards = play(env, [make("ebm-v1").static_actions[0]] * 200)
     assert rewards.sum() == pytest.approx(-60_358, rel=1e-4)
 
 
@@ -128,10 +128,10 @@ def test_bad_actions(wrap, action, message):
     env = gymnasium.make(V1, disable_env_checker=True)
     env = env if wrap else env.unwrapped
     env.reset()
-    before = env.unwrapped.host.state.temperature
+    before = env.unwrapped.adapter.state.climate
     with pytest.raises(InputError, match=message):
         env.step(action)
-    assert env.unwrapped.host.state.temperature is before
+    assert env.unwrapped.adapter.state.climate is before
 
 
 def test_step_before_reset():
@@ -149,7 +149,7 @@ def test_equal_environments_share_their_compiled_code():
     for env in envs:
         env.reset()
         env.step(env.action_space.sample())
-    functions = compiled(envs[0].host.environment, None, "float32")
+    functions = compiled(envs[0].adapter.environment, None)
     assert functions.step._cache_size() == 1
 
 

@@ -41,7 +41,7 @@ def test_gives_what_the_core_gives():
     assert not any(terminated.values())
     assert infos["region_0"]["step"] == len(actions) == 200
     expected = rollout(make("ebm-v3", agents=6), jnp.asarray(actions))
-    regions = np.asarray(expected.temperature).reshape(200, 6, 16)
+    regions = np.asarray(expected.state.climate).reshape(200, 6, 16)
     rounding = 200 * np.spacing(np.float32(50.0))  # once a step, at the highest temperature
     np.testing.assert_allclose(seen, regions, rtol=0, atol=rounding)
     np.testing.assert_allclose(rewards, expected.reward, rtol=1e-4)

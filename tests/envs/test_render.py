@@ -27,19 +27,20 @@ def test_curves_are_model_static_model_and_target():
     for _ in range(3):
         env.step(env.action_space.sample())
     env.render()
-    host = env.unwrapped.host
-    picture = host._renderer.picture
-    model = np.asarray(host.state.temperature[0], float)
-    np.testing.assert_allclose(picture.profiles["model"].get_ydata(), model)
+    adapter = env.unwrapped.adapter
+    figure = adapter._renderer.figure
+    model = np.asarray(adapter.state.climate[0], float)
+    np.testing.assert_allclose(figure.profiles["model"].get_ydata(), model)
     np.testing.assert_allclose(
-        picture.errors["model"].get_ydata(), model - np.array(host.environment.target)
+        figure.errors["model"].get_ydata(),
+        model - adapter.environment.params.target["surface_temperature"],
     )
     core = make("ebm-v1")
-    static = rollout(core, np.broadcast_to(core.static_action.astype("f4"), (3, 1, 195)))
+    static = rollout(core, np.broadcast_to(core.static_actions.astype("f4"), (3, 1, 195)))
     np.testing.assert_allclose(
-        picture.profiles["static"].get_ydata(), static.temperature[-1, 0], atol=1e-4
+        figure.profiles["static"].get_ydata(), static.state.climate[-1, 0], atol=1e-4
     )
-    assert "Step 3 of 200" in picture.profile_axes.get_title()
+    assert "Step 3 of 200" in figure.profile_axes.get_title()
 
 
 def test_a_screen_is_not_needed(caplog):
@@ -47,7 +48,7 @@ def test_a_screen_is_not_needed(caplog):
     env.reset()
     env.step(env.action_space.sample())
     assert "no screen" in caplog.text  # drawn without being asked, as Gymnasium wants it
-    assert "Step 1 of 200" in env.unwrapped.host._renderer.picture.profile_axes.get_title()
+    assert "Step 1 of 200" in env.unwrapped.adapter._renderer.figure.profile_axes.get_title()
     assert env.render() is None
     env.close()
     env.close()
@@ -57,7 +58,7 @@ def test_environments_have_windows_of_their_own():
     envs = [gymnasium.make(V1, render_mode="human") for _ in range(2)]
     for env in envs:
         env.reset()
-    first, second = (env.unwrapped.host._renderer.picture.figure for env in envs)
+    first, second = (env.unwrapped.adapter._renderer.figure.figure for env in envs)
     assert first is not second
     assert len(first.axes) == 2
     for env in envs:
@@ -66,7 +67,7 @@ def test_environments_have_windows_of_their_own():
 
 def test_the_agents_region_is_shaded():
     shaded, plain = (
-        Renderer(make("ebm-v2", agents=6, region=region), "rgb_array").picture
+        Renderer(make("ebm-v2", agents=6, region=region), "rgb_array").figure
         for region in (4, None)
     )
     (band,) = shaded.profile_axes.patches

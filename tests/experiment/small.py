@@ -33,17 +33,28 @@ target_frequency = 2
 quantiles = 5
 critics = 2
 warmup_steps = 20
+
+[sac]
+actor_learning_rate = 1e-3
+critic_learning_rate = 1e-3
+alpha_learning_rate = 1e-3
+tau = 0.02
+batch_size = 16
+width = 16
+policy_frequency = 2
+target_frequency = 1
+warmup_steps = 20
 """
 
 
 #: Options of DDPG, all on.
 OPTIONS = """
-observation_scale = 30.0
+scaled_observations = true
 unit_actions = true
-root_reward = true
+reward = "root"
 reward_scale = 0.1
 shaping = 0.3
-latitude = 3
+place = 3
 knots = 1
 common_noise = true
 common_hold = 3

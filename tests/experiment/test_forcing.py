@@ -11,11 +11,14 @@ import xarray as xr
 from fedrain.baselines import constant, known_limit, static
 from fedrain.cli import main
 from fedrain.climate import band_skill
+from fedrain.envs.options import changed_params
 from fedrain.experiment import configure, train
-from fedrain.experiment.configuration import from_dict
-from fedrain.experiment.forcing import SCENARIOS, evaluate_forced
+from fedrain.experiment.resolve import from_dict
+from fedrain.experiment.scenarios import SCENARIOS, evaluate_forced
 from fedrain.io import read_json
 from tests.experiment.small import SMALL, small_preset
+
+NAME = "surface_temperature"
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +49,14 @@ def test_forcings_do_what_physics_says(run, results):
     """Static values, forced, against the model run by hand."""
     environment = run.configuration.make_environment()
     colder = replace(environment, model=replace(environment.model, solar_constant=0.98 * 1365.2))
-    target = np.array(environment.target)
-    expected = band_skill(environment.model.grid, static(colder).profile, target)
+    target, columns = environment.params.target[NAME], environment.model.columns
+    expected = band_skill(columns, static(colder).final[NAME], target)
     assert results["sun -2%"].static.globe == pytest.approx(expected.globe, rel=1e-3)
-    cold_start = replace(environment, start_temperature=0.0)
-    expected = band_skill(environment.model.grid, static(cold_start).profile, target)
+    params = changed_params(environment, {"start": 0.0})
+    cold_start = replace(environment, params=params)
+    expected = band_skill(columns, static(cold_start).final[NAME], target)
     assert results["start 0"].static.globe == pytest.approx(expected.globe, rel=1e-3)
-    warmer = band_skill(environment.model.grid, static(environment).profile, target + 3.0)
+    warmer = band_skill(columns, static(environment).final[NAME], target + 3.0)
     assert results["warmer target"].static.globe == pytest.approx(warmer.globe, rel=1e-3)
     assert results["co2 step"].static.globe != pytest.approx(results["co2 ramp"].static.globe)
 

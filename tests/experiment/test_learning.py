@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from fedrain.agents import DDPG, TD3, TQC
-from fedrain.agents.step import spaces_of, start_training
-from fedrain.climate import Grid, Parameter, ParameterTable
+from fedrain.agents import DDPG, SAC, TD3, TQC, Schedule
+from fedrain.agents.step import start_training
+from fedrain.climate import Columns, Field, Parameter, ParameterTable
 from fedrain.envs import make
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import run_episode
@@ -21,11 +21,19 @@ PULL, COST, START, LENGTH = 0.5, 0.3, 2.0, 5
 class Regulator:
     """x' = x + ½ u beside √0.3 u: the reward is − mean (x'², 0.3 u²), a linear regulator's."""
 
-    grid: Grid = Grid(2)
+    columns: Columns = Columns.zonal(2)
     table: ParameterTable = ParameterTable((Parameter("u", "control", "1", 0.0, -4.0, 4.0),))
+    fields: tuple[Field, ...] = (Field("x", "1"),)
+    forcings: tuple = ()
 
-    def step(self, temperature, parameters):
-        x, u = temperature[..., 0], jnp.asarray(parameters["u"])
+    def init(self, key):
+        return jnp.full(2, START)
+
+    def observe(self, state):
+        return {"x": state}
+
+    def step(self, state, parameters, forcing, key):
+        x, u = state[..., 0], jnp.asarray(parameters["u"])
         return jnp.stack([x + PULL * u, jnp.broadcast_to(COST**0.5 * u, x.shape)], axis=-1)
 
 
@@ -39,7 +47,8 @@ def optimal_return() -> float:
     return -p * START**2 / 2  # the reward is a mean of two
 
 
-COMMON = {"tau": 0.005, "batch_size": 128, "width": 64, "discount": 0.95, "warmup_steps": 300}
+COMMON = {"tau": 0.005, "batch_size": 128, "width": 64, "discount": 0.95}
+COMMON["schedule"] = Schedule(warmup_steps=300)
 DETERMINISTIC = {"learning_rate": 1e-3, "exploration_noise": 0.1, "policy_frequency": 2}
 #: Each algorithm and the episodes that it needs.
 ALGORITHMS = {
@@ -58,30 +67,41 @@ ALGORITHMS = {
         ),
         500,
     ),
+    "sac": (
+        SAC(
+            **COMMON,
+            actor_learning_rate=1e-3,
+            critic_learning_rate=1e-3,
+            alpha_learning_rate=5e-3,
+            policy_frequency=1,
+            target_frequency=1,
+        ),
+        500,
+    ),
 }
 
 
-@pytest.mark.parametrize("name", ["ddpg", pytest.param("td3", marks=pytest.mark.slow), "tqc"])
+@pytest.mark.parametrize(
+    "name", ["ddpg", pytest.param("td3", marks=pytest.mark.slow), "tqc", "sac"]
+)
 def test_reaches_the_optimum(name):
     (algorithm, episodes), seeds = ALGORITHMS[name], (0, 1)
     environment = make(
         "ebm-v1",
         model=Regulator(),
         target=[0.0, 0.0],
-        start_temperature=START,
         episode_length=LENGTH,
     )
 
     def learnt(seed):
         number = jnp.asarray(seed, jnp.uint32)
-        training = start_training(
-            algorithm, spaces_of(environment), (0,), number, episodes * LENGTH
-        )
+        training = start_training(algorithm, environment.spec, (0,), number, episodes * LENGTH)
         for episode in range(episodes):
             training, _ = run_episode(
                 environment,
                 algorithm,
                 Sharing(),
+                environment.params,
                 training,
                 number,
                 jnp.asarray(episode),

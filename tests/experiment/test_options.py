@@ -1,36 +1,23 @@
 """Options and shared policies in a run: the same bits however it is run."""
 
-from dataclasses import fields, replace
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.agents import Batch, Lens, Spaces, load_algorithm
+from fedrain.agents import Batch, Transforms, View, load_algorithm
 from fedrain.agents.networks import Layer
-from fedrain.agents.presets import ALGORITHMS, make_algorithm
-from fedrain.agents.step import (
-    draw,
-    learn,
-    shape,
-    shorten,
-    slow,
-    spaces_of,
-    start_training,
-)
-from fedrain.envs import parallel_env
+from fedrain.agents.presets import make_algorithm
+from fedrain.agents.schedule import shorten, slow
+from fedrain.agents.step import draw, learn, start_training
+from fedrain.envs import AgentSpec, parallel_env
 from fedrain.experiment import configure, load, train, training
 from fedrain.experiment.host import Shared, train_on_host
+from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing
 from fedrain.io import read_arrays
 from tests.experiment.small import OPTIONS, SMALL, small_preset
-
-
-def fields_of(algo):
-    return {field.name for field in fields(ALGORITHMS[algo]) if field.init}
 
 
 @pytest.fixture
@@ -78,22 +65,16 @@ def test_the_loaded_policy_speaks_of_the_climate(tmp_path, preset):
     for _ in range(10):
         action = jnp.stack([p(o) for p, o in zip(policies, observation, strict=True)])
         assert ((low - 1e-6 <= action) & (action <= high + 1e-6)).all()
-        state, observation, _, _ = env.step(state, action)
+        state, observation, _, _ = env.step(jax.random.key(0), state, action)
     stored = run.results.surface_temperature.sel(policy="local", seed=0).values[-1]
-    np.testing.assert_allclose(env.profile(state), stored, atol=1e-3)
+    np.testing.assert_allclose(env.fields(state)["surface_temperature"], stored, atol=1e-3)
 
 
-@pytest.mark.slow
-def test_host_loop_sees_through_the_same_lens(tmp_path, preset):
-    """But for what it cannot know: what the parts of an action are."""
-    unknown = ("common_", "team", "reach", "knots")
-    lines = preset.read_text(encoding="utf-8").splitlines(keepends=True)
-    text = "".join(line for line in lines if not line.startswith(unknown))
-    preset.write_text(text, encoding="utf-8")
+def test_host_loop_has_every_option(tmp_path, preset):
+    """Of an environment of the package it knows all that the fused loop knows."""
     configuration = configure(preset=preset, agents=3, episodes=5, sync_every=2, **SMALL)
     fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
-    latitudes = spaces_of(configuration.make_environment()).latitudes
-    world = Shared(parallel_env(agents=3, **SMALL), latitudes)
+    world = Shared(parallel_env(agents=3, **SMALL))
     _, returns = train_on_host(world, configuration.make_algorithm(), 5, sync_every=2, capacity=50)
     np.testing.assert_allclose(returns, fused, rtol=1e-3)
 
@@ -102,10 +83,12 @@ def test_host_loop_sees_through_the_same_lens(tmp_path, preset):
 @pytest.mark.parametrize("discount", [0.5, 0.75, 0.99])
 def test_shaping_changes_returns_by_a_potential_alone(share, discount):
     """Σ γᵏ r'ₖ − Σ γᵏ rₖ depends on the two ends of an episode, and on nothing in between."""
-    algorithm = replace(load_algorithm("ddpg", "fedrain"), shaping=share, discount=discount)
+    view = View(Transforms(shaping=share), AgentSpec(1, (0.0,), (1.0,)))
     rewards = jnp.asarray(np.random.default_rng(0).normal(size=(30, 4)))
     before = jnp.concatenate([jnp.zeros((1, 4)), rewards[:-1]])
-    learnt = jax.vmap(partial(shape, algorithm))(rewards, before, jnp.arange(30) == 0)
+    learnt = jax.vmap(lambda *now: view.shaped(*now, discount))(
+        rewards, before, jnp.arange(30) == 0
+    )
     weights = discount ** np.arange(30)
     potential = share * rewards / (1 - discount)
     expected = weights @ rewards + discount**30 * potential[-1] - potential[0]
@@ -117,11 +100,11 @@ def test_shaping_changes_returns_by_a_potential_alone(share, discount):
 def test_one_memory_holds_what_all_agents_did():
     environment = configure(agents=4, **SMALL).make_environment()
     algorithm = load_algorithm("ddpg", "fedrain")
-    spaces, seed = spaces_of(environment), jnp.asarray(0, jnp.uint32)
-    new = start_training(algorithm, spaces, environment.regions, seed, 5, one_policy=True)
-    seen = Lens(algorithm, spaces).spaces
+    spec, seed = environment.spec, jnp.asarray(0, jnp.uint32)
+    new = start_training(algorithm, spec, environment.regions, seed, 5, one_policy=True)
+    seen = View(algorithm.transforms, spec).spec
     size = seen.observation_size
-    assert size == spaces.observation_size + algorithm.latitude
+    assert size == spec.observation_size + algorithm.transforms.place
     assert new.rows.shape[:2] == (1, 20)
     rng = np.random.default_rng(0)
     for step in range(2):
@@ -137,26 +120,23 @@ def test_one_memory_holds_what_all_agents_did():
 def test_what_is_set_together_depends_on_nothing_that_is_seen(algo):
     """Before and after an update, for actors and their targets; it is learnt all the same."""
     environment = configure(agents=4, **SMALL).make_environment()
-    outside, seed = spaces_of(environment), jnp.asarray(0, jnp.uint32)
-    values = load_algorithm(algo, "fedrain").__dict__
-    values = {**values, "common_constant": True, "warmup_steps": 0, "batch_size": 4}
-    algorithm = make_algorithm(algo, {k: v for k, v in values.items() if k in fields_of(algo)})
-    spaces = Lens(algorithm, outside).spaces
+    outside, seed = environment.spec, jnp.asarray(0, jnp.uint32)
+    values = {"common_constant": True, "warmup_steps": 0, "batch_size": 4}
+    algorithm = load_algorithm(algo, "fedrain", outside, values)
+    spec = View(algorithm.transforms, outside).spec
     old = start_training(algorithm, outside, environment.regions, seed, 5)
     rng = np.random.default_rng(0)
-    shapes = ((spaces.observation_size,), (spaces.action_size,), (), (spaces.observation_size,))
+    shapes = ((spec.observation_size,), (spec.action_size,), (), (spec.observation_size,))
     row = Batch(*(jnp.asarray(rng.normal(size=(4, *s)), jnp.float32) for s in shapes))
-    draws = draw(algorithm, spaces, environment.regions, seed, jnp.asarray(0))
-    new, _ = learn(algorithm, spaces, old, row, draws, jnp.asarray(0))
-    common = np.isin(np.arange(spaces.action_size), spaces.common)
+    draws = draw(algorithm, spec, environment.regions, seed, jnp.asarray(0))
+    new, _ = learn(algorithm, spec, old, row, draws, jnp.asarray(0))
+    common = np.isin(np.arange(spec.action_size), spec.common)
 
-    noise = jnp.zeros(spaces.action_size)
+    noise = jnp.zeros(spec.action_size)
 
     def actions(network, agent=1):
         actor = jax.tree.map(lambda leaf: leaf[agent], network)
-        return np.asarray(
-            jax.vmap(lambda o: algorithm.act(actor, o, noise, spaces))(row.observation)
-        )
+        return np.asarray(jax.vmap(lambda o: algorithm.act(actor, o, noise, spec))(row.observation))
 
     for agents in (old.agents, new.agents):
         for network in filter(None, (agents.actor, agents.target_actor)):
@@ -167,13 +147,13 @@ def test_what_is_set_together_depends_on_nothing_that_is_seen(algo):
 
 def test_what_is_set_together_is_learnt_more_slowly():
     """A share of the step for its biases, however short the steps of the rest are by now."""
-    spaces = Spaces(2, (0.0,) * 3, (1.0,) * 3, common=(0, 2))
+    spec = AgentSpec(2, (0.0,) * 3, (1.0,) * 3, common=(0, 2))
     rng = np.random.default_rng(0)
     before, full, after = (
         (Layer(*(jnp.asarray(rng.normal(size=s), jnp.float32) for s in ((4, 2, 6), (4, 6)))),)
         for _ in range(3)
     )
-    found = slow(before, full, after, 0.25, spaces)
+    found = slow(before, full, after, 0.25, spec)
     np.testing.assert_array_equal(found[0].weight, after[0].weight)
     expected = np.array(after[0].bias)
     for i in (0, 2):
@@ -186,15 +166,15 @@ def test_a_shorter_step_is_a_smaller_rate():
     """Cutting Adam's step to a share is Adam with that share of its rate."""
     values = {"tau": 0.02, "batch_size": 8, "width": 8, "exploration_noise": 0.1}
     values["policy_frequency"] = 1
-    spaces = spaces_of(configure(agents=4, **SMALL).make_environment())
+    spec = configure(agents=4, **SMALL).make_environment().spec
     rng = np.random.default_rng(0)
-    shapes = ((8, 3), (8, spaces.action_size), (8,), (8, 3))
+    shapes = ((8, 3), (8, spec.action_size), (8,), (8, 3))
     batch = Batch(*(jnp.asarray(rng.normal(size=s), jnp.float32) for s in shapes))
     key, step = jax.random.key(1), jnp.asarray(0)
     whole, slow = (make_algorithm("ddpg", {**values, "learning_rate": r}) for r in (1e-3, 1e-4))
-    agent = whole.init(key, key, spaces)
-    after, _ = whole.update(agent, batch, key, step, spaces)
-    expected, _ = slow.update(agent, batch, key, step, spaces)
+    agent = whole.init(key, key, spec)
+    after, _ = whole.update(agent, batch, key, step, spec)
+    expected, _ = slow.update(agent, batch, key, step, spec)
     cut = shorten(agent, after, jnp.asarray(0.1))
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), cut.critic, expected.critic
@@ -203,10 +183,10 @@ def test_a_shorter_step_is_a_smaller_rate():
 
 def test_an_option_that_is_off_leaves_a_run_what_it_was():
     configuration = configure(preset="paper")
-    older = {k: v for k, v in configuration.hyperparameters.items() if k != "latitude"}
-    stored = {**configuration.as_dict(), "hyperparameters": older}
+    stored = configuration.as_dict()
+    del stored["hyperparameters"]["transforms"]["knots"]
     del stored["sharing"]["scheme"]
-    assert training.identity(training.from_dict(stored)) == training.identity(configuration)
+    assert from_dict(stored).identity == configuration.identity
 
 
 @pytest.mark.parametrize("agents", [12, 24, 48, 96])

@@ -4,7 +4,7 @@ import pytest
 from fedrain.cli import main
 from fedrain.experiment import configure, load, train
 from fedrain.experiment.report import skill_report, write_figures
-from fedrain.paper.published import published_cells, published_skill
+from fedrain.paper.published import published_cells, published_column, published_skill
 from tests.experiment.small import SMALL, small_preset
 
 
@@ -25,21 +25,19 @@ def run(tmp_path_factory):
     return train(configuration, folder / "run")
 
 
-def test_table_has_every_policy_beside_static_and_paper(run, monkeypatch):
+def test_table_has_every_policy_beside_static_and_paper(run):
     lines = skill_report(run).splitlines()
     assert lines[0].split()[2:] == ["static", "local", "global"]
     summary = run.summary("local")
     assert f"{summary['bands_mean'][0]:.2f} ± {summary['bands_std'][0]:.2f}" in lines[1]
-    of_paper = published_skill(configure())
-    monkeypatch.setattr("fedrain.experiment.report.published_skill", lambda _: of_paper)
-    lines = skill_report(run).splitlines()
+    lines = skill_report(run, published_column(configure())).splitlines()
     assert lines[0].split()[2:] == ["static", "local", "global", "paper"]
     assert "7.01 ± 2.78" in lines[1]
 
 
-def test_pictures(run):
+def test_figures(run):
     paths = write_figures(run)
-    assert [path.name for path in paths] == ["returns.png", "profile.png", "parameters.png"]
+    assert [path.name for path in paths] == ["returns.png", "parameters.png", "profile.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
 
 

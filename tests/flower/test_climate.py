@@ -32,4 +32,4 @@ def test_by_another_federation(tmp_path, environment):
     climate = SharedClimate(environment, 1.0, print, folder=tmp_path)
     np.testing.assert_array_equal(climate._last[0], np.float32(environment.action_bounds[1]))
     climate.begin(0, Episode(0, 0, "second"))
-    np.testing.assert_array_equal(climate._last[0], environment.static_action)
+    np.testing.assert_array_equal(climate._last[0], environment.static_actions[0])

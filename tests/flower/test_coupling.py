@@ -2,6 +2,7 @@
 
 import threading
 
+import jax
 import numpy as np
 import pytest
 
@@ -72,7 +73,8 @@ def test_remote_agents_get_what_agents_here_get(tmp_path, keys, environment):
     running.stop(grace=None).wait()
     state, _ = environment.reset()
     for step in range(10):
-        state, observation, reward, ended = environment.step(state, actions[step])
+        key = jax.random.key(step)  # nothing is random in this environment
+        state, observation, reward, ended = environment.step(key, state, actions[step])
         for region in (0, 1):
             got = found[region, step]
             np.testing.assert_allclose(got.observation, observation[region], atol=1e-4)

@@ -3,10 +3,10 @@
 import threading
 import time
 
+import jax
 import numpy as np
 import pytest
 
-from fedrain.agents.step import spaces_of
 from fedrain.envs import make
 from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train
@@ -43,7 +43,7 @@ class Homes:
 def federate(configuration, folder, climate=None):
     homes = Homes(configuration, folder / "homes", climate)
     federation = Federation(configuration, folder / "run", False, print)
-    serve(federation, LocalNetwork(make_client_app(lambda *_: homes), configuration.agents))
+    serve(federation, LocalNetwork(make_client_app(lambda *_: homes, configuration.named), configuration.agents))
     return load(folder / "run"), homes
 
 
@@ -108,8 +108,7 @@ def test_a_climate_tells_the_rewards_of_all_regions_or_of_none(environment, told
             rewards = None if told is None else np.zeros(told, np.float32)
             return Answer(np.zeros(environment.observation_size, np.float32), -1.0, False, rewards)
 
-    world = CoupledWorld(Elsewhere(environment, 60.0, print), 0, FIRST)
-    world.spaces = spaces_of(environment)
+    world = CoupledWorld(Elsewhere(environment, 60.0, print), environment.spec, 0, FIRST)
     action = np.zeros((1, environment.action_size), np.float32)
     if told == 2:
         with pytest.raises(InputError, match="2 rewards of 3 regions"):
@@ -140,7 +139,8 @@ def test_the_climate_moves_in_lock_step(environment):
         thread.join()
     state, _ = environment.reset()
     for step in range(10):
-        state, observation, reward, ended = environment.step(state, actions[step])
+        key = jax.random.key(step)  # nothing is random in this environment
+        state, observation, reward, ended = environment.step(key, state, actions[step])
         for region in range(3):
             answer = answers[region, step]
             np.testing.assert_allclose(answer.observation, observation[region], atol=1e-4)
@@ -176,10 +176,10 @@ def test_the_globe_does_not_stop_for_a_late_agent(environment, static):
     assert climate.late == [(FIRST, 1, 1)]
     assert len(said) == 1
     assert "region 1" in said[0]
-    stood = environment.static_action if static else given
+    stood = environment.static_actions[1] if static else given
     state, _ = environment.reset()
     for actions in (np.stack([given] * 3), np.stack([given, stood, given])):
-        state = environment.step(state, actions.astype(np.float32)).state
+        state = environment.step(jax.random.key(0), state, actions.astype(np.float32)).state
     seen, _ = climate._plays[0].results[1]
     np.testing.assert_allclose(seen, environment.observe(state), atol=1e-4)
     with pytest.raises(MissedStepError):
@@ -263,7 +263,7 @@ def test_an_agent_that_is_gone_is_waited_for_no_more(environment):
     """Not heard of in a whole episode: the next one does not wait, until it is back."""
     patience = 1.0
     climate = SharedClimate(environment, patience, print)
-    given = environment.static_action
+    given = environment.static_actions[0]
 
     def play(number, present):
         begin = time.monotonic()

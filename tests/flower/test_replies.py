@@ -122,7 +122,7 @@ def test_a_seed_that_diverges_stops_as_in_train(tmp_path):
     training = fleet.trainer.trainings[1]
     critic = jax.tree.map(lambda leaf: leaf.at[1].set(jnp.nan), training.agents.critic)
     fleet.trainer.trainings[1] = training._replace(agents=training.agents._replace(critic=critic))
-    serve(federation, LocalNetwork(make_client_app(lambda *_: fleet), 2))
+    serve(federation, LocalNetwork(make_client_app(lambda *_: fleet, configuration.named), 2))
     run = load(tmp_path / "run")
     assert [line.split(" has ")[0] for line in said] == [
         "seed 1 stops: agent 1",

@@ -1,19 +1,13 @@
 """The paper's claims: each holds where it is true by far, and not where the opposite is."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import xarray as xr
 
-from fedrain.paper import cells, load_results
-from fedrain.paper.claims import OF_BANDS, judge_claims
-from fedrain.paper.judgement import NEARLY_ALL, SOME, Verdict, weigh
-from fedrain.paper.results import Result, static_skill
-from fedrain.paper.statistics import Sample
-from fedrain.paper.training_claims import OF_COSTS, OF_CURVES
-
-RESULTS = Path(__file__).parents[2] / "results" / "paper"
+from fedrain.paper import Result, Sample, Verdict, cells, judge_claims
+from fedrain.paper.claims import OF_BANDS, OF_COSTS, OF_CURVES
+from fedrain.paper.judgement import NEARLY_ALL, SOME, weigh
+from fedrain.paper.results import static_skill
 
 
 def test_verdicts():
@@ -180,10 +174,9 @@ def test_convergence_is_judged_by_two_measures():
     assert settles(0.0, 0.5).verdict == Verdict.FAILS
 
 
-def test_claims_wait_for_their_cells():
-    results = load_results(RESULTS)
+def test_claims_wait_for_their_cells(results):
     (only,) = [cell for cell in results if cell.name == "ebm-v3-a2-fed05-td3-paper"]
     claims = judge_claims({only: results[only]})
     assert {claim.ours.verdict for claim in claims} == {Verdict.OPEN}
-    assert all("no whole result of" in claim.ours.evidence for claim in claims)
+    assert all("no complete result of" in claim.ours.evidence for claim in claims)
     assert all(c.published is None or c.published.verdict != Verdict.OPEN for c in claims)

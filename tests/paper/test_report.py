@@ -1,15 +1,16 @@
 """The report in a real browser."""
 
+import re
 import shutil
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from fedrain.cli import main
 from fedrain.paper import load_results, write_report
+from fedrain.plotting import style
+from tests.paper import RESULTS
 
-RESULTS = Path(__file__).parents[2] / "results" / "paper"
 WIDTHS = {"laptop": (1366, 900), "phone": (390, 844)}
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run "
@@ -32,7 +33,16 @@ def test_needs_nothing_else(report):
     before, series = text.split('<script id="series" type="text/plain">')
     without = before + series.split("</script>", 1)[1]  # where any four letters may come up
     assert without.count("http") == without.count("http://www.w3.org/2000/svg") == 1
-    assert "/*" + "DATA*/" not in text
+    assert not re.search(r"/\*[A-Z]+\*/", without)  # everything has been filled in
+
+
+def test_colours_are_those_of_the_figures(report):
+    """What is drawn has the colour that it has in every figure, and no colour is left undefined."""
+    text = report.read_text("utf-8")
+    defined = set(re.findall(r"(--[a-z0-9-]+):", text))
+    assert set(re.findall(r"var\((--[a-z0-9-]+)\)", text)) <= defined
+    for key in ("target", "static", "limit", "model", "published", "ddpg", "td3", "tqc"):
+        assert f"--{key}-colour: {style(key).colour};" in text
 
 
 @pytest.mark.slow
@@ -109,13 +119,33 @@ def choose(page, name, value):
 
 
 def scroll_to(page, chart):
-    """At once, for where it is on the screen would otherwise be told while it still moves."""
-    return page.execute_script(
-        "const box = document.getElementById(arguments[0]);"
+    """Where it is on the screen, once it no longer moves.
+
+    The browser tells the page that it has scrolled a frame later, and the page then hides its
+    tooltip: a pointer that moves before that would be answered for an instant only.
+    """
+    return page.execute_async_script(
+        "const [chart, done] = arguments, box = document.getElementById(chart);"
         "box.scrollIntoView({block: 'center', behavior: 'instant'});"
-        "return box.getBoundingClientRect()",
+        "const told = () => done(box.getBoundingClientRect());"
+        "requestAnimationFrame(() => requestAnimationFrame(told))",
         chart,
     )
+
+
+def wait_for(page, condition):
+    """What the browser does on a pointer or a key is not done when the event has been sent."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(page, 20).until(lambda _: condition())
+
+
+def wait_for_tooltip(page, *parts):
+    from selenium.webdriver.common.by import By
+
+    tooltip = page.find_element(By.ID, "tooltip")
+    wait_for(page, lambda: all(part in tooltip.text for part in parts))
+    return tooltip.text
 
 
 def names(page):
@@ -145,7 +175,7 @@ def test_slider_choices_and_figures(page):
         assert before[-1] != after[-1], chart
     assert curves(page, "chart-temperature")[0] == end["chart-temperature"][0]
 
-    # The error that the page works out is that of its picture.
+    # The error that the page works out is that of its chart.
     move_slider(page, 200)
     assert curves(page, "chart-temperature") == end["chart-temperature"]
     assert "static model 5.90 K" in page.find_element(By.ID, "episode-error").text
@@ -162,9 +192,7 @@ def test_slider_choices_and_figures(page):
     # Hovering gives figures.
     scroll_to(page, "chart-temperature")
     ActionChains(page).move_to_element(page.find_element(By.ID, "chart-temperature")).perform()
-    told = page.find_element(By.ID, "tooltip").text
-    assert "target" in told
-    assert "°C" in told
+    wait_for_tooltip(page, "target", "°C")
 
     # So does a tap, which leaves them there.
     box = scroll_to(page, "chart-error")
@@ -172,9 +200,8 @@ def test_slider_choices_and_figures(page):
     page.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
     for kind, points in (("touchStart", [place]), ("touchEnd", [])):
         page.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    told = page.find_element(By.ID, "tooltip").text
-    assert "static model" in told
-    assert " K" in told
+    told = wait_for_tooltip(page, "static model", " K")
+    assert "target" not in told
 
     # A cell of the table of all cells is a way to it.
     page.execute_script("document.querySelector('#cell-table td button').click()")
@@ -196,11 +223,11 @@ def test_claims_by_verdict(report):
         every_label, *labels = page.find_elements(By.CSS_SELECTOR, "#claim-choice label")
         for label in labels:
             label.click()
-            assert len(shown()) == int(label.text.split()[-1]), label.text
+            wait_for(page, lambda label=label: len(shown()) == int(label.text.split()[-1]))
             found += shown()
         assert sorted(found) == sorted(every)
         every_label.click()
-        assert shown() == every
+        wait_for(page, lambda: shown() == every)
 
 
 def test_a_cell_that_is_not_done_shows_nothing_of_another(of_two_cells):
@@ -209,7 +236,7 @@ def test_a_cell_that_is_not_done_shows_nothing_of_another(of_two_cells):
         shown += ".filter((part) => part.getClientRects().length).length"
         assert page.execute_script(shown) > 3
         choose(page, "scheme", "nofed")
-        assert set(names(page)) == {"a cell that is not done yet"}
+        assert set(names(page)) == {"a cell that is not finished"}
         assert page.execute_script(shown) == 0
         choose(page, "scheme", "fed05")
         assert page.execute_script(shown) > 3
@@ -232,35 +259,33 @@ def test_without_episodes_the_rest_is_there(of_two_cells):
 def test_figures_by_keyboard(of_two_cells):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import WebDriverWait
 
     with opened(of_two_cells) as page:
         scroll_to(page, "chart-temperature")
         tooltip = page.find_element(By.ID, "tooltip")
-
-        def press(key):
-            page.find_element(By.ID, "chart-temperature").send_keys(key)
-            return tooltip.text
-
-        south = press(Keys.ARROW_RIGHT)
-        assert south.startswith("89.1°S")
-        assert "static model" in south
-        assert press(Keys.ARROW_RIGHT).startswith("87.2°S")
-        assert press(Keys.END).startswith("89.1°N")
-        assert press(Keys.ESCAPE) == ""
+        press = page.find_element(By.ID, "chart-temperature").send_keys
+        for key, told in (
+            (Keys.ARROW_RIGHT, "89.1°S"),
+            (Keys.ARROW_RIGHT, "87.2°S"),
+            (Keys.END, "89.1°N"),
+        ):
+            press(key)
+            assert wait_for_tooltip(page, told, "static model").startswith(told)
+        press(Keys.ESCAPE)
+        wait_for(page, lambda: not tooltip.is_displayed())
         press(Keys.HOME)
+        wait_for_tooltip(page, "89.1°S")
         page.execute_script("scrollBy({top: 200, behavior: 'instant'})")
-        WebDriverWait(page, 5).until(lambda _: not tooltip.is_displayed())
+        wait_for(page, lambda: not tooltip.is_displayed())
 
 
 def test_play_goes_through_the_episode(page):
     move_slider(page, 190)
     page.execute_script("document.getElementById('play').click()")
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(page, 20).until(
-        lambda p: p.execute_script(
+    wait_for(
+        page,
+        lambda: page.execute_script(
             "return document.getElementById('step').value === '200'"
             " && document.getElementById('play').textContent === '▶'"
-        )
+        ),
     )

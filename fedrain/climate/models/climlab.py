@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fedrain.climate.columns import Columns
-from fedrain.climate.fields import SURFACE_TEMPERATURE, Field, Forcing
+from fedrain.climate.fields import Field, Forcing
 from fedrain.climate.grid import Grid
-from fedrain.climate.models.energy_balance import FORCINGS, EnergyBalanceModel
+from fedrain.climate.models.energy_balance import EnergyBalanceModel
 from fedrain.climate.models.host import HostModel
 from fedrain.climate.parameters import Parameters, ParameterTable
 from fedrain.errors import MissingExtraError
@@ -39,8 +39,6 @@ class ClimlabModel(HostModel):
 
     settings: EnergyBalanceModel = EnergyBalanceModel()
     dtype: ClassVar[str] = "float64"
-    fields: ClassVar[tuple[Field, ...]] = (SURFACE_TEMPERATURE,)
-    forcings: ClassVar[tuple[Forcing, ...]] = FORCINGS
 
     def __post_init__(self) -> None:
         import_climlab()
@@ -59,6 +57,16 @@ class ClimlabModel(HostModel):
     def table(self) -> ParameterTable:  # type: ignore[override]
         """The parameters that can be set at every step."""
         return self.settings.table
+
+    @property
+    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+        """The surface temperature."""
+        return self.settings.fields
+
+    @property
+    def forcings(self) -> tuple[Forcing, ...]:  # type: ignore[override]
+        """Longwave and solar."""
+        return self.settings.forcings
 
     @property
     def days_per_step(self) -> float:
@@ -120,7 +128,7 @@ class ClimlabModel(HostModel):
         parts = self.process.subprocess
         self.process.Ts[:, 0] = state
         sun = self.settings.solar_constant + forced["solar"]
-        if parts["insolation"].S0 != sun:
+        if sun != parts["insolation"].S0:
             parts["insolation"].S0 = sun
         # A change of A + B T from outside is a change of A.
         longwave = np.asarray(parameters["A"], float) + forced["longwave"]

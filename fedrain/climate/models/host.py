@@ -5,8 +5,11 @@ same run folder as a model written in JAX. It cannot be differentiated: baseline
 gradient of a model say so.
 """
 
+import logging
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -18,12 +21,37 @@ from jaxtyping import Array, Key
 
 from fedrain.climate.columns import Columns
 from fedrain.climate.fields import Field, Forcing
-from fedrain.climate.model import Forcings, ModelState, first_line
+from fedrain.climate.model import Forcings, ModelState, first_line, same_structure
 from fedrain.climate.parameters import Parameters, ParameterTable
-from fedrain.errors import InputError
+from fedrain.errors import FailureError, InputError
 
 # Code outside JAX may keep its state in a place of its own, as Fortran modules do.
 _one_at_a_time = Lock()
+
+
+class _HostFailureError(FailureError):
+    """What a model outside JAX said, on its way through JAX."""
+
+
+# JAX logs the traceback of a callback that fails: the line that clear_failures gives is enough.
+logging.getLogger("jax._src.callback").addFilter(
+    lambda record: not (record.exc_info and record.exc_info[0] is _HostFailureError)
+)
+
+
+@contextmanager
+def clear_failures() -> Iterator[None]:
+    """Raise what a model outside JAX said when it failed, in one line, for what JAX makes of it.
+
+    What is compiled runs on its own: wait for its results inside of this.
+    """
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        said = re.findall(rf"{_HostFailureError.__name__}: (.+)", str(error))
+        if not said:
+            raise
+        raise FailureError(said[-1]) from None
 
 
 class HostModel(ABC):
@@ -42,8 +70,8 @@ class HostModel(ABC):
     forcings: tuple[Forcing, ...] = ()
 
     @abstractmethod
-    def init_host(self, rng: np.random.Generator, **start: Any) -> ModelState:
-        """The start of an episode, from what a task may set, each with a default."""
+    def init_host(self, rng: np.random.Generator, *args: Any, **start: Any) -> ModelState:
+        """The start of an episode. Further arguments, with defaults, may be set by a task."""
 
     @abstractmethod
     def step_host(
@@ -63,16 +91,21 @@ class HostModel(ABC):
         """The start, for what is compiled."""
 
         def on_host(bits: Any, values: dict[str, Any]) -> ModelState:
+            doubles = _unpacked(values, dtype)
             with _one_at_a_time:
-                made = self.init_host(_generator(bits), **jax.tree.map(_number, values))
-            return _like(self._template, made, dtype)
+                made = self.init_host(_generator(bits), **jax.tree.map(_number, doubles))
+            return _packed_on_host(_like(self._template, made, dtype))
 
         dtype = jnp.result_type(float)
-        given = {name: jnp.asarray(value) for name, value in start.items()}
-        shapes = self._shapes(dtype)
-        return jax.pure_callback(
-            on_host, shapes, jax.random.key_data(key), given, vmap_method="sequential"
+        given = {name: jnp.asarray(value, dtype) for name, value in start.items()}
+        made = jax.pure_callback(
+            on_host,
+            _packed_shapes(self._template, dtype),
+            jax.random.key_data(key),
+            _packed(given),
+            vmap_method="sequential",
         )
+        return _restored(made, dtype)
 
     def step(
         self, state: ModelState, parameters: Parameters, forcing: Forcings, key: Key[Array, ""]
@@ -81,24 +114,26 @@ class HostModel(ABC):
         dtype = jax.tree.leaves(state)[0].dtype
         inner = np.ndim(jax.tree.leaves(self._template)[0])
 
-        def on_host(*arguments: Any) -> ModelState:
-            arrays = jax.tree.map(np.asarray, arguments)
+        def on_host(numbers: Any, bits: Any) -> ModelState:
+            arrays = (*_unpacked(numbers, dtype), np.asarray(bits))
             first = jax.tree.leaves(arrays[0])[0]
             batch = first.shape[: first.ndim - inner]
-            after = [self._step_one(_at(arrays, place), dtype) for place in np.ndindex(batch)]
-            return jax.tree.map(lambda *leaves: np.reshape(leaves, batch + leaves[0].shape), *after)
+            with self._said_in_one_line("step_host"):
+                after = [self._step_one(_at(arrays, place), dtype) for place in np.ndindex(batch)]
+            return _packed_on_host(
+                jax.tree.map(lambda *leaves: np.reshape(leaves, batch + leaves[0].shape), *after)
+            )
 
-        shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), state)
         given = {row.symbol: parameters[row.symbol] for row in self.table}
-        return jax.pure_callback(
+        numbers = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), (state, given, dict(forcing)))
+        after = jax.pure_callback(
             on_host,
-            shapes,
-            state,
-            jax.tree.map(jnp.asarray, given),
-            jax.tree.map(jnp.asarray, dict(forcing)),
+            _packed_shapes(state, dtype),
+            _packed(numbers),
             jax.random.key_data(key),
             vmap_method="broadcast_all",
         )
+        return _restored(after, dtype)
 
     def _step_one(self, arguments: Any, dtype: Any) -> ModelState:
         state, parameters, forcing, bits = arguments
@@ -116,9 +151,20 @@ class HostModel(ABC):
         numbers = {forcing.name: forcing.default for forcing in self.forcings}
         key = np.zeros(2, np.uint32)
         try:
-            self._step_one((self._template, values, numbers, key), float)
+            after = self._step_one((self._template, values, numbers, key), float)
         except Exception as error:
             raise InputError(f"{kind}: step_host fails ({first_line(error)})") from None
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after)):
+            raise InputError(f"{kind}: step_host gives NaN or infinity in its first step")
+
+    @contextmanager
+    def _said_in_one_line(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise _HostFailureError(
+                f"{type(self).__name__}: {what} fails ({first_line(error)})"
+            ) from error
 
     @cached_property
     def _template(self) -> ModelState:
@@ -126,8 +172,50 @@ class HostModel(ABC):
             made = self.init_host(np.random.default_rng(0))
         return jax.tree.map(lambda leaf: np.array(leaf, float), made)
 
-    def _shapes(self, dtype: Any) -> ModelState:
-        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, dtype), self._template)
+
+# JAX calls back in a thread of its own, which does not know of `jax.enable_x64`: there it would
+# round what is in double precision. Such numbers cross as pairs of 32 bits, which it leaves alone.
+
+
+def _is_double(leaf: Any) -> bool:
+    return bool(leaf.dtype == np.float64)
+
+
+def _packed(tree: Any) -> Any:
+    def pack(leaf: Array) -> Array:
+        return jax.lax.bitcast_convert_type(leaf, jnp.uint32) if _is_double(leaf) else leaf
+
+    return jax.tree.map(pack, tree)
+
+
+def _packed_shapes(tree: Any, dtype: Any) -> Any:
+    like = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), dtype), tree)
+    return jax.eval_shape(_packed, like)
+
+
+def _unpacked(tree: Any, dtype: Any) -> Any:
+    def unpack(leaf: Any) -> np.ndarray:
+        array = np.ascontiguousarray(leaf)
+        if array.dtype != np.uint32 or dtype != np.float64:
+            return array.reshape(np.shape(leaf))
+        return array.view(np.float64).reshape(array.shape[:-1])
+
+    return jax.tree.map(unpack, tree)
+
+
+def _packed_on_host(tree: Any) -> Any:
+    def pack(leaf: np.ndarray) -> np.ndarray:
+        if not _is_double(leaf):
+            return leaf
+        return np.ascontiguousarray(leaf).view(np.uint32).reshape(*leaf.shape, 2)
+
+    return jax.tree.map(pack, tree)
+
+
+def _restored(tree: Any, dtype: Any) -> Any:
+    if dtype != np.float64:
+        return tree
+    return jax.tree.map(lambda leaf: jax.lax.bitcast_convert_type(leaf, dtype), tree)
 
 
 def _at(arrays: Any, place: tuple[int, ...]) -> Any:
@@ -146,10 +234,10 @@ def _number(value: Any) -> Any:
 def _like(template: ModelState, made: ModelState, dtype: Any) -> ModelState:
     """What a user's code gave, with the structure and shapes that it should have."""
     leaves, structure = jax.tree.flatten(made)
-    if structure != jax.tree.structure(template):
-        raise ValueError("a step must give a state of the same structure as init_host")
+    if not same_structure(made, template):
+        raise ValueError("the state has not the structure that init_host gave it at first")
     arrays = [np.asarray(leaf, dtype) for leaf in leaves]
     for array, like in zip(arrays, jax.tree.leaves(template), strict=True):
         if array.shape != like.shape:
-            raise ValueError(f"a step gives an array of shape {array.shape}, not {like.shape}")
+            raise ValueError(f"the state has an array of shape {array.shape}, not {like.shape}")
     return jax.tree.unflatten(structure, arrays)

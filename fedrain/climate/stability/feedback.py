@@ -15,7 +15,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from fedrain.climate.grid import Grid, frozen
+from fedrain.climate.columns import frozen
+from fedrain.climate.grid import Grid
 from fedrain.climate.insolation import DAYS_PER_YEAR, Orbit, annual_insolation
 from fedrain.climate.models.energy_balance import WATER_HEAT_CAPACITY
 from fedrain.errors import InputError

@@ -7,16 +7,10 @@ const LABELS = {
   env: { "ebm-v1": "ebm-v1", "ebm-v2": "ebm-v2", "ebm-v3": "ebm-v3" },
   agents: { 2: "2 agents", 6: "6 agents" },
   scheme: { fed05: "fed05", fed10: "fed10", nofed: "nofed" },
-  algo: { ddpg: "DDPG", td3: "TD3", tqc: "TQC" },
+  algo: Object.fromEntries(["ddpg", "td3", "tqc"].map((algo) => [algo, data.styles[algo].label])),
   preset: { paper: "paper", corrected: "corrected" },
 };
-const ALGORITHMS = { ddpg: ["#d55e00", ""], td3: ["#009e73", "7 4"], tqc: ["#0072b2", "7 3 2 3"] };
-const EPISODE = [
-  { key: "target", label: "target", colour: "var(--target)", dash: "", width: 1.4 },
-  { key: "static", label: "static model", colour: "var(--static)", dash: "6 4", width: 1.6 },
-  { key: "limit", label: "optimal control", colour: "var(--limit)", dash: "2 3", width: 1.8 },
-  { key: "ours", label: "trained agents (mean profile)", colour: "var(--ours)", dash: "", width: 2.4 },
-];
+const EPISODE = ["target", "static", "limit", "model"].map((key) => ({ key, ...data.styles[key] }));
 
 /* Elements */
 
@@ -288,10 +282,10 @@ function areaError(profile) {
 function showEpisode(cell) {
   if (!units) return;
   const step = Number(byId("step").value);
-  const told = `step ${step} of ${data.steps} (${(step / data.stepsPerYear).toFixed(2)} years)`;
+  const told = `step ${step} of ${data.steps} (day ${Math.round(step * data.daysPerStep)})`;
   byId("step-output").textContent = told;
   byId("step").setAttribute("aria-valuetext", told);
-  const places = { static: data.static.series, limit: data.references[cell.reference], ours: cell.series };
+  const places = { static: data.static.series, limit: data.references[cell.reference], model: cell.series };
   const shown = EPISODE.filter(({ key }) => key === "target" || places[key] !== undefined);
   const draw = (quantity) => shown.filter(({ key }) => key !== "target")
     .map((look) => ({ ...look, values: atStep(places[look.key], quantity, step) }));
@@ -311,15 +305,15 @@ function showEpisode(cell) {
 
 function showSkill(cell) {
   const sources = [
-    { label: "ours", colour: "var(--ours)", mean: cell.mean, std: cell.std, number: cell.seeds.length },
-    ...(cell.published ? [{ label: "published", colour: "var(--published)", ...cell.published, number: data.publishedSeeds }] : []),
-    { label: "static model", colour: "var(--static)", mean: data.static.bands },
+    { ...data.styles.model, label: "ours", mean: cell.mean, std: cell.std, half: cell.half },
+    ...(cell.published ? [{ ...data.styles.published, ...cell.published }] : []),
+    { ...data.styles.static, mean: data.static.bands },
   ];
-  legend(byId("skill-legend"), sources.map((s) => ({ ...s, width: 9 })));
+  legend(byId("skill-legend"), sources.map(({ label, colour }) => ({ label, colour, width: 9 })));
   const place = byId("chart-skill");
   const { width, height } = place.getBoundingClientRect();
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}` });
-  const top = 1.05 * Math.max(...cell.seeds.flat(), ...sources.flatMap((s) => s.mean.map((m, i) => m + (s.std ? s.std[i] : 0))));
+  const top = 1.05 * Math.max(...cell.seeds.flat(), ...sources.flatMap((s) => s.mean.map((m, i) => m + (s.half ? s.half[i] : 0))));
   const toY = (v) => height - 24 - (v / top) * (height - 34);
   for (const tick of ticksBetween(0, top, height / 50)) {
     root.append(svg("line", { class: "axis", x1: 34, x2: width, y1: toY(tick), y2: toY(tick) }));
@@ -333,8 +327,8 @@ function showSkill(cell) {
     sources.forEach((source, j) => {
       const x = left + j * bar, mid = x + bar / 2;
       root.append(svg("rect", { x: x + 1, width: bar - 2, y: toY(source.mean[i]), height: toY(0) - toY(source.mean[i]), fill: source.colour, opacity: 0.85 }));
-      if (source.std) {
-        const half = (data.spread * source.std[i]) / Math.sqrt(source.number);
+      if (source.half) {
+        const half = source.half[i];
         root.append(svg("line", { x1: mid, x2: mid, y1: toY(source.mean[i] - half), y2: toY(source.mean[i] + half), stroke: "var(--ink)", "stroke-width": 1.2 }));
       }
     });
@@ -350,14 +344,14 @@ function showSkill(cell) {
   place.replaceChildren(root);
 
   const header = ["band", "ours (K)", "best seed", "static"];
-  if (cell.published) header.push("published (K)", "apart (s.e.)", "Welch p");
+  if (cell.published) header.push("published (K)", "difference (s.e.)", "Welch p");
   const best = cell.seeds[cell.best];
   byId("skill-table").replaceChildren(makeTable(header, data.bands.map((band, i) => {
     const row = [band, `${cell.mean[i].toFixed(2)} ± ${cell.std[i].toFixed(2)}`, best[i].toFixed(2), data.static.bands[i].toFixed(2)];
     if (cell.published) {
       const far = Math.abs(cell.published.errors[i]) > data.within;
-      const apart = element("td", far ? { class: "far" } : {}, fixed(cell.published.errors[i], 1));
-      row.push(`${cell.published.mean[i].toFixed(2)} ± ${cell.published.std[i].toFixed(2)}`, apart, String(cell.published.p[i]));
+      const difference = element("td", far ? { class: "far" } : {}, fixed(cell.published.errors[i], 1));
+      row.push(`${cell.published.mean[i].toFixed(2)} ± ${cell.published.std[i].toFixed(2)}`, difference, String(cell.published.p[i]));
     }
     return row;
   })));
@@ -368,9 +362,9 @@ const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 let learning;
 function showLearning(cell) {
-  const shown = Object.keys(ALGORITHMS).map((algo) => find({ ...choice, algo, preset: algo === "ddpg" ? "paper" : choice.preset }))
+  const shown = Object.keys(LABELS.algo).map((algo) => find({ ...choice, algo, preset: algo === "ddpg" ? "paper" : choice.preset }))
     .filter(Boolean).map((c) => ({
-      label: `${LABELS.algo[c.algo]}${c.preset === choice.preset ? "" : `, preset ${c.preset}`}`, colour: ALGORITHMS[c.algo][0], dash: ALGORITHMS[c.algo][1],
+      ...data.styles[c.algo], label: `${LABELS.algo[c.algo]}${c.preset === choice.preset ? "" : `, preset ${c.preset}`}`,
       values: c.loss, half: c.lossHalf, width: c === cell ? 2.6 : 1.3,
     }));
   const episodes = cell.loss.map((_, i) => i + 1);
@@ -446,10 +440,10 @@ function showClaims() {
   const compared = data.cells.filter((c) => c.published);
   const within = sum(compared.map((c) => c.published.errors.filter((e) => Math.abs(e) <= data.within).length));
   const run = count("all") - count("open");
-  byId("summary").textContent = `FedRAIN-Lite’s experiments made again from scratch: ${data.cells.length} of ${data.total} cells, `
+  byId("summary").textContent = `FedRAIN-Lite’s experiments, reproduced from scratch: ${data.cells.length} of ${data.total} cells, `
     + `ten seeds each. ${within} of the ${data.bands.length * compared.length} means lie within three standard errors of the published ones. `
     + `Of the paper’s ${count("all")} claims ${count("open") ? `${run} can be judged so far: ` : ""}`
-    + `${count("holds")} hold in our figures; of ${count("points")} the figures point that way without enough of them being significant; ${count("partly")} hold in part; `
+    + `${count("holds")} hold in our figures; ${count("points")} agree in direction but not significantly; ${count("partly")} hold in part; `
     + `${count("fails")} ${count("fails") === 1 ? "does" : "do"} not hold; ${count("undecided")} are mixed or not decided.`;
   byId("footer").textContent = `Made by fedrain benchmark report. ${Object.entries(data.versions).map(([k, v]) => `${k} ${v}`).join(", ")}.`;
 }
@@ -460,7 +454,7 @@ function show() {
   const cell = find(choice);
   showChoice();
   const names = document.querySelectorAll(".cell-name");
-  for (const name of names) name.textContent = cell ? cell.name : "a cell that is not done yet";
+  for (const name of names) name.textContent = cell ? cell.name : "a cell that is not finished";
   for (const id of ["episode", "skill", "learning"])
     for (const part of byId(id).children) if (part.tagName !== "H2") part.hidden = !cell;
   if (!cell) return;

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import fsolve
 
-from fedrain.climate import Grid
+from fedrain.climate import EnergyBalanceModel, Grid
+from fedrain.climate.model import no_forcing
 from fedrain.climate.models.climlab import import_climlab
 from fedrain.climate.stability import (
     FeedbackModel,
@@ -61,6 +62,25 @@ def test_jacobian_is_the_derivative():
             np.testing.assert_allclose(
                 model.tendency(t, TODAY), np.asarray(tendency(jnp.asarray(t))), atol=1e-10
             )
+
+
+@pytest.mark.parametrize("brighter", [0.0, 20.0])
+def test_without_ice_it_is_the_energy_balance_model(brighter):
+    """What is an equilibrium here is a fixed point of the model that the environments step."""
+    model = FeedbackModel(grid=Grid(24), freezing=-100.0, width=0.0, insolation="annual")
+    energy_balance = EnergyBalanceModel(grid=model.grid)
+    solar = energy_balance.solar_constant + brighter
+    balance = model.B * np.eye(24) - model.transport
+    absorbed = solar * model.absorbed_share(np.zeros(24))
+    equilibrium = np.linalg.solve(balance, absorbed - model.A)
+    assert np.abs(model.tendency(equilibrium, solar)).max() < 1e-9
+    parameters = {name: getattr(model, name) for name in ("D", "A", "B", "a0", "a2")}
+    with jax.enable_x64(True):
+        forcing = no_forcing(energy_balance) | {"solar": jnp.asarray(brighter)}
+        after = energy_balance.step(
+            jnp.asarray(equilibrium), parameters, forcing, jax.random.key(0)
+        )
+        np.testing.assert_allclose(after, equilibrium, atol=1e-9)
 
 
 def test_every_point_of_the_branch_is_an_equilibrium(branch):

@@ -1,0 +1,241 @@
+"""The options of experiments and environments, once for all commands that have them.
+
+Every argument of :func:`fedrain.experiment.configure` and :func:`fedrain.envs.make` has an option
+of its name (``settings`` is ``--set``). None means that it was not given: then the default counts,
+or, of a run that is resumed, what its folder says.
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedrain.cli import values
+from fedrain.cli.target import add_target, chosen_target
+from fedrain.errors import InputError
+
+if TYPE_CHECKING:
+    from fedrain.experiment import Configuration
+    from fedrain.experiment.configuration import Named
+
+#: Arguments of `make` that are options, and those of `configure` beside them.
+ENVIRONMENT = (
+    "agents", "model", "latitudes", "backend", "bounds", "static", "learn", "judge", "observe",
+    "target", "start", "forcing", "ramp", "noise", "tiles", "episode_length",
+)  # fmt: skip
+EXPERIMENT = (
+    "env", "sync_every", "algo", "preset", "seeds", "episodes", "sharing", "settings", *ENVIRONMENT,
+)  # fmt: skip
+#: What may be named again beside a stored experiment.
+REFERENCES = ("env", "model", "algo")
+#: Options that may be given more than once, by name=value.
+_REPEATED = ("bounds", "static", "judge", "start", "forcing", "settings")
+
+
+def add_experiment(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which experiment, and where to."""
+    add_setting(parser)
+    parser.add_argument(
+        "--experiment", metavar="FILE", help="configuration.json of a run, instead of all these"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder of the run (runs/NAME)")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="resume a run that was interrupted, or extend it with more --episodes; what is not "
+        "given is what its folder says",
+    )
+
+
+def add_setting(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> None:
+    """Add the options that say which experiment."""
+    add_environment(parser, env)
+    group = parser.add_argument_group("learning")
+    group.add_argument("--algo", help="ddpg (default), td3, tqc, sac, or file.py:Class")
+    group.add_argument("--preset", help="name of a preset (fedrain), or a TOML file")
+    group.add_argument(
+        "--set",
+        dest="settings",
+        type=values.setting,
+        action="append",
+        metavar="KEY=VALUE",
+        help="a hyperparameter that differs from the preset's, or model.KEY=VALUE for an option of "
+        "the model; may be repeated",
+    )
+    group.add_argument(
+        "--sync-every", type=int, metavar="K", help="episodes between averages (5); 0: never"
+    )
+    group.add_argument(
+        "--sharing",
+        metavar="NAME",
+        help="who is averaged: all (default), zones, neighbours, personal (all, but the last layer "
+        "stays), or shared: one policy for all agents",
+    )
+    group.add_argument(
+        "--seeds", type=values.seeds, metavar="N", help="number of seeds (1), or which: 3,5,8"
+    )
+    group.add_argument("--episodes", type=int, metavar="N", help="episodes (100)")
+
+
+def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> None:
+    """Add the options that say which environment; ``env`` is what the help calls the default."""
+    group = parser.add_argument_group("environment")
+    group.add_argument("--env", help=f"a name of `fedrain envs` ({env}), or file.py:task")
+    group.add_argument("--model", metavar="file.py:Class", help="a climate model of your own")
+    group.add_argument("--agents", type=int, metavar="N", help="number of agents (the task's own)")
+    group.add_argument(
+        "--tiles", type=values.tiles, metavar="ROWSxCOLS", help="regions, on a lat–lon grid"
+    )
+    group.add_argument("--latitudes", type=int, metavar="N", help="number of latitudes (96)")
+    group.add_argument("--backend", help="jax (default) or climlab")
+    group.add_argument("--episode-length", type=int, metavar="N", help="steps in an episode (200)")
+    add_target(group)
+    add_start(group)
+    group.add_argument(
+        "--forcing",
+        type=values.named(values.bounds),
+        action="append",
+        metavar="NAME=VALUE",
+        help="what forces the climate, or NAME=LOW..HIGH to draw it in each episode",
+    )
+    group.add_argument("--ramp", type=int, metavar="N", help="steps over which it sets in (0)")
+    add_noise(group)
+    group.add_argument(
+        "--bounds",
+        type=values.named(values.pair),
+        action="append",
+        metavar="A=LOW..HIGH",
+        help="other bounds of a parameter",
+    )
+    group.add_argument(
+        "--static",
+        type=values.named(values.number),
+        action="append",
+        metavar="B=VALUE",
+        help="another static value of a parameter",
+    )
+    group.add_argument(
+        "--learn", type=values.names, metavar="D,A", help="parameters that agents set (all)"
+    )
+    group.add_argument(
+        "--judge",
+        type=values.weights,
+        action="append",
+        metavar="FIELD=WEIGHT",
+        help="fields that agents are judged by, with commas between (the model's first)",
+    )
+    group.add_argument(
+        "--observe",
+        type=values.names,
+        metavar="NAMES",
+        help="what agents see: fields, target, error, season (the judged fields)",
+    )
+
+
+def add_start(parser: Any) -> None:
+    """Add the option that says where a climate starts."""
+    parser.add_argument(
+        "--start",
+        type=values.start,
+        action="append",
+        metavar="VALUE",
+        help="where a climate starts, in °C, or LOW..HIGH to draw it in each episode; NAME=VALUE "
+        "for a model that has several",
+    )
+
+
+def add_noise(parser: Any) -> None:
+    """Add the option that says how sensors err."""
+    parser.add_argument(
+        "--noise",
+        type=values.number,
+        metavar="SHARE",
+        help="standard deviation of the sensors' error, as a share of each field's scale (0)",
+    )
+
+
+def add_references(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name again what a run has from outside the package."""
+    for name, what in (
+        ("env", "file.py:task"),
+        ("model", "file.py:Class"),
+        ("algo", "file.py:Class"),
+    ):
+        parser.add_argument(f"--{name}", metavar=what, help="name it again, if it is not ours")
+
+
+def given(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """What of these arguments was given, in the form in which `configure` and `make` take it."""
+    found: dict[str, Any] = {}
+    for name in names:
+        if name == "target":
+            value: Any = chosen_target(options)
+        elif name == "start":
+            value = _start(values.merged("--start", options.start))
+        elif name in _REPEATED:
+            option = "--set" if name == "settings" else f"--{name}"
+            value = values.merged(option, getattr(options, name))
+        else:
+            value = getattr(options, name)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _start(start: dict[str, Any] | None) -> Any:
+    if start is None or "" not in start:
+        return start
+    if len(start) > 1:
+        raise InputError("--start: give each a name, as in temperature=20..50")
+    return start[""]
+
+
+def environment_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `fedrain.envs.make`, but its name."""
+    return given(options, ENVIRONMENT)
+
+
+def experiment_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `fedrain.experiment.configure`."""
+    return given(options, EXPERIMENT)
+
+
+def references(options: argparse.Namespace) -> "Named":
+    """What a person has named, of what an experiment may have from outside the package."""
+    from fedrain.experiment.configuration import Named
+
+    return Named(**{name: getattr(options, name) for name in REFERENCES})
+
+
+def chosen_configuration(
+    options: argparse.Namespace, out: str | Path | None = None
+) -> "Configuration":
+    """The experiment that the options name.
+
+    Args:
+        options: Of :func:`add_experiment`, or of :func:`add_setting` alone.
+        out: The folder whose run is resumed, if there is one.
+    """
+    from fedrain.experiment.resolve import from_dict
+    from fedrain.experiment.training import chosen
+    from fedrain.io import read_json
+
+    wanted = experiment_options(options)
+    file = getattr(options, "experiment", None)
+    if file is None:
+        folder = None if out is None else Path(out)
+        return chosen(folder, getattr(options, "resume", False), wanted)
+    if more := [name for name in wanted if name not in REFERENCES]:
+        texts = ", ".join("--set" if m == "settings" else f"--{m.replace('_', '-')}" for m in more)
+        raise InputError(f"--experiment says it all: drop {texts}")
+    return from_dict(read_json(Path(file)), references(options))
+
+
+def folder_and_configuration(
+    options: argparse.Namespace, suffix: str = ""
+) -> tuple[Path, "Configuration"]:
+    """The folder of the run, which the experiment gives its name to, and the experiment."""
+    if options.out is not None:
+        return Path(options.out), chosen_configuration(options, options.out)
+    configuration = chosen_configuration(options)
+    out = Path("runs") / f"{configuration.name}{suffix}"
+    return out, chosen_configuration(options, out) if options.resume else configuration

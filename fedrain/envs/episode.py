@@ -1,0 +1,69 @@
+"""An episode: what may differ from one to the next, its state, and what a step gives."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from fedrain.climate.fields import Forcing
+from fedrain.climate.model import ModelState
+
+
+class EnvParams(NamedTuple):
+    """What may differ from episode to episode. Bounds are drawn from when an episode starts.
+
+    Args:
+        target: By judged field: ``[column]`` or ``[column, level]``.
+        start: By argument of the model's ``init``: lowest and highest, ``[2, ...]``.
+        forcing: By name: lowest and highest, ``[2]``, or ``[climate, 2]`` for climates that differ.
+        ramp: Steps over which the forcing goes from the model's default to its value; 0: it is
+            there from the first step.
+        noise: Standard deviation of the error of what agents see, as a share of each field's scale;
+            None: there is none.
+    """
+
+    target: dict[str, Float[Array, "column ..."]]
+    start: dict[str, Float[Array, "2 ..."]]
+    forcing: dict[str, Float[Array, "... 2"]]
+    ramp: Float[Array, ""]
+    noise: Float[Array, ""] | None = None
+
+
+class State(NamedTuple):
+    """The state of every climate, what forces it, and the number of steps since the start."""
+
+    climate: ModelState  # arrays with a leading climate axis
+    forcing: dict[str, Float[Array, " climate"]]
+    time: Int[Array, ""]
+
+
+class Transition(NamedTuple):
+    """What one step gives: arrays with a leading agent axis, and one end for all agents."""
+
+    state: State
+    observation: Float[Array, "agent obs"]
+    reward: Float[Array, " agent"]
+    truncated: Bool[Array, ""]
+
+
+def draw(key: Key[Array, ""], bounds: dict[str, Any]) -> dict[str, Array]:
+    """A number, or array, between its bounds: exactly the bound where they are the same."""
+    drawn = {}
+    for i, name in enumerate(sorted(bounds)):
+        low, high = bounds[name][0], bounds[name][1]
+        share = jax.random.uniform(jax.random.fold_in(key, i), (), jnp.result_type(low))
+        drawn[name] = low + (high - low) * share
+    return drawn
+
+
+def in_force(
+    state: State, params: EnvParams, forcings: tuple[Forcing, ...]
+) -> dict[str, Float[Array, " climate"]]:
+    """The forcing of every climate in the step to come: on the ramp, or at its value."""
+    share = jnp.clip((state.time + 1) / jnp.maximum(params.ramp, 1), 0, 1)
+    values = {}
+    for one in forcings:
+        rise = state.forcing[one.name] - one.default if one.default else state.forcing[one.name]
+        values[one.name] = one.default + share * rise if one.default else share * rise
+    return values

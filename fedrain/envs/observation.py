@@ -1,0 +1,124 @@
+"""What an agent is shown: fields, their target and error, and the season."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from fedrain.climate.columns import frozen
+from fedrain.climate.fields import Field
+
+#: What agents may be shown beside fields: the target of the judged fields, how far they are from
+#: it, and the time of year as its sine and cosine.
+EXTRAS = ("target", "error", "season")
+
+#: Sensor noise is drawn from the key of a step folded with this: far from the numbers of the
+#: climates, whose own keys come from the same one.
+_NOISE = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """A field, or the target or error of one, or the season, which is of no field."""
+
+    name: str
+    field: Field | None
+    size: int
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Between which it is shown."""
+        if self.field is None:
+            return -1.0, 1.0
+        return (-np.inf, np.inf) if self.name == "error" else (self.field.low, self.field.high)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one agent is shown, part by part, in order."""
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(
+        cls, names: Iterable[str], fields: Iterable[Field], judged: Iterable[Field], columns: int
+    ) -> "Observation":
+        """Of these names, in the given number of columns."""
+        known = {field.name: field for field in fields}
+        parts: list[Part] = []
+        for name in names:
+            if name == "season":
+                parts.append(Part(name, None, 2))
+                continue
+            own = judged if name in EXTRAS else (known[name],)
+            parts += [Part(name, one, int(np.prod(one.shape(columns)))) for one in own]
+        return cls(tuple(parts))
+
+    @cached_property
+    def bounds(self) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Lowest and highest of each number."""
+        sizes = [part.size for part in self.parts]
+        limits = np.array([part.limits for part in self.parts], np.float32).reshape(-1, 2)
+        return frozen(np.repeat(limits[:, 0], sizes)), frozen(np.repeat(limits[:, 1], sizes))
+
+    @cached_property
+    def scale(self) -> tuple[float, ...]:
+        """Typical size of each number: that of its own field."""
+        scales = [1.0 if part.field is None else part.field.scale for part in self.parts]
+        return tuple(np.repeat(scales, [part.size for part in self.parts]).tolist())
+
+    @cached_property
+    def sensed(self) -> tuple[Field, ...]:
+        """The fields that are measured, each once, for what is shown of them."""
+        of_sensors = [p.field for p in self.parts if p.field is not None and p.name != "target"]
+        return tuple(dict.fromkeys(of_sensors))
+
+    def shows(self, name: str) -> bool:
+        """Whether this is part of it."""
+        return any(part.name == name for part in self.parts)
+
+    def measured(
+        self,
+        shown: Mapping[str, Float[Array, "agent seen ..."]],
+        noise: Float[Array, ""],
+        key: Key[Array, ""],
+    ) -> dict[str, Float[Array, "agent seen ..."]]:
+        """The fields with the error of the sensors, which field and error then have in common."""
+        key = jax.random.fold_in(key, _NOISE)
+        noisy = dict(shown)
+        for i, field in enumerate(self.sensed):
+            values = shown[field.name]
+            drawn = jax.random.normal(jax.random.fold_in(key, i), values.shape, values.dtype)
+            noisy[field.name] = values + noise.astype(values.dtype) * field.scale * drawn
+        return noisy
+
+    def put_together(
+        self,
+        agents: int,
+        shown: Mapping[str, Float[Array, "agent seen ..."]],
+        target: Mapping[str, Float[Array, "agent seen ..."]],
+        season: Float[Array, "agent 2"] | None,
+    ) -> Float[Array, "agent obs"]:
+        """The parts side by side, kept within their bounds."""
+        parts = []
+        for part in self.parts:
+            if part.field is None:
+                assert season is not None
+                parts.append(season)
+                continue
+            name = part.field.name
+            if part.name == "target":
+                values = target[name]
+            elif part.name == "error":
+                values = shown[name] - target[name]
+            else:
+                values = shown[name]
+            parts.append(values.reshape(agents, -1))
+        if not parts:
+            return jnp.zeros((agents, 0))
+        whole = jnp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
+        return jnp.clip(whole, *self.bounds)

@@ -1,0 +1,165 @@
+"""What a person may say of an episode and of what is judged: checked, and in one form."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fedrain.climate import ClimateModel, target_fields
+from fedrain.climate.climatology import Target
+from fedrain.climate.columns import is_integer
+from fedrain.envs.environment import Environment, EnvParams
+from fedrain.errors import InputError, unknown
+
+#: What may be changed when an episode starts, by name.
+EPISODE_OPTIONS = ("start", "target", "forcing", "ramp", "noise")
+
+
+def changed_params(environment: Environment, options: Mapping[str, Any] | None) -> EnvParams:
+    """The params of an environment with another start, target, forcing, ramp or noise."""
+    params = environment.params
+    for name, value in (options or {}).items():
+        if name not in EPISODE_OPTIONS:
+            raise unknown("option of an episode", name, EPISODE_OPTIONS)
+        model, judged = environment.model, dict(environment.judged)
+        if name == "start":
+            params = params._replace(start=params.start | _given_starts(model, value))
+            environment.check_start(params)
+        elif name == "target":
+            params = params._replace(target=targets(model, value, judged))
+        elif name == "forcing":
+            params = params._replace(forcing=params.forcing | _given_forcings(model, value))
+        elif name == "ramp":
+            params = params._replace(ramp=ramp_of(value))
+        else:
+            params = params._replace(noise=noise_of(value))
+    return params
+
+
+def targets(model: ClimateModel, target: Target, judged: Mapping[str, float]) -> dict[str, Any]:
+    """The target of every judged field, on the columns of the model."""
+    return target_fields(target, model, judged)
+
+
+def judged_fields(judge: Any, model: ClimateModel) -> tuple[tuple[str, float], ...]:
+    """Names of the judged fields with their weights; the model's first, if none is named."""
+    if judge is None:
+        judge = (model.fields[0].name,)
+    if isinstance(judge, Mapping):
+        pairs = tuple((str(name), weight) for name, weight in judge.items())
+    else:
+        pairs = tuple((name, 1.0) for name in names_of("judge", judge) or ())
+    for name, weight in pairs:
+        if not _is_number(weight) or weight <= 0:
+            raise InputError(f"the weight of {name} must be a positive number, not {weight!r}")
+    return tuple((name, float(weight)) for name, weight in pairs)
+
+
+def names_of(what: str, names: Any) -> tuple[str, ...] | None:
+    """Names from a sequence, or from text with commas between them; each once."""
+    if names is None:
+        return None
+    if isinstance(names, str):
+        names = [part.strip() for part in names.split(",") if part.strip()]
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{what}: must be names, not {names!r}")
+    return tuple(dict.fromkeys(names))
+
+
+def _start_arguments(model: ClimateModel) -> dict[str, inspect.Parameter]:
+    """What a task may set of the model's start, in the order in which ``init`` takes it."""
+    every = inspect.signature(getattr(model, "init_host", model.init)).parameters
+    unnamed = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return {
+        name: one
+        for name, one in every.items()
+        if name not in ("key", "rng") and one.kind not in unnamed
+    }
+
+
+def starts(model: ClimateModel, start: Any) -> dict[str, Any]:
+    """Bounds of the arguments of ``init``: as given, or its defaults.
+
+    Defaults are listed too, so that what is compiled for one start serves all others.
+    """
+    defaults = {
+        name: _pair(name, one.default)
+        for name, one in _start_arguments(model).items()
+        if isinstance(one.default, float)
+    }
+    return defaults | _given_starts(model, start)
+
+
+def _given_starts(model: ClimateModel, start: Any) -> dict[str, Any]:
+    allowed = list(_start_arguments(model))
+    if not isinstance(start, Mapping):
+        if not allowed:
+            raise InputError(f"{type(model).__name__}: nothing of its start can be set")
+        start = {allowed[0]: start}
+    for name in start:
+        if name not in allowed:
+            raise unknown(f"argument of the start of {type(model).__name__}", name, allowed)
+    return {name: _pair(f"start {name}", value, wide=True) for name, value in start.items()}
+
+
+def forcings(model: ClimateModel, forcing: Any) -> dict[str, Any]:
+    """Bounds of every forcing: as given, or its default."""
+    defaults = {one.name: _pair(one.name, one.default) for one in model.forcings}
+    return defaults | _given_forcings(model, forcing)
+
+
+def _given_forcings(model: ClimateModel, forcing: Any) -> dict[str, Any]:
+    if not isinstance(forcing, Mapping):
+        raise InputError("forcings are given by name, as {'longwave': -3.7}")
+    known = [one.name for one in model.forcings]
+    for name in forcing:
+        if name not in known:
+            raise unknown(f"forcing of {type(model).__name__}", name, known)
+    return {name: _pair(f"forcing {name}", value) for name, value in forcing.items()}
+
+
+def _pair(what: str, value: Any, wide: bool = False) -> Any:
+    """Lowest and highest; one number, or one profile where it may be ``wide``, is both."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        array = np.full((), np.nan)
+    if array.ndim == 0 or (wide and array.ndim == 1 and len(array) != 2):
+        array = np.stack([array, array])
+    if not np.isfinite(array).all() or len(array) != 2 or (array.ndim > 1 and not wide):
+        raise InputError(f"{what}: must be a number, or a pair (low, high), not {value!r}")
+    if (array[0] > array[1]).any():
+        raise InputError(f"{what}: the lower bound exceeds the upper one")
+    return array
+
+
+def noise_of(noise: Any) -> Any:
+    """The share of each field's scale by which sensors err."""
+    if noise is None:
+        return None
+    if not _is_number(noise) or noise < 0:
+        raise InputError(f"noise must be a number from 0, not {noise!r}")
+    return None if noise == 0 else np.asarray(noise, float)
+
+
+def ramp_of(ramp: Any) -> Any:
+    """Steps over which the forcing sets in."""
+    if not is_integer(ramp) or ramp < 0:
+        raise InputError(f"ramp must be an integer from 0, not {ramp!r}")
+    return np.asarray(ramp, float)
+
+
+def tiles_of(tiles: Any) -> tuple[int, int] | None:
+    """Rows and columns of regions."""
+    if tiles is None:
+        return None
+    if not isinstance(tiles, Sequence) or len(tiles) != 2 or not all(map(is_integer, tiles)):
+        raise InputError(f"tiles are a pair (rows, columns) of integers, not {tiles!r}")
+    return int(tiles[0]), int(tiles[1])
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return bool(np.isfinite(value))

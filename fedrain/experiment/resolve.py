@@ -1,0 +1,245 @@
+"""From what a person says, or a file holds, to an experiment.
+
+A stored reference to a model, a task or an algorithm is never imported on the word of the file that
+holds it: whoever opens the experiment names it again (:class:`Named`), and what differs is said.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from fedrain.agents import Algorithm, load_algorithm
+from fedrain.agents.presets import find_algorithm, hyperparameters_of, modernised
+from fedrain.climate.columns import is_integer
+from fedrain.envs import Task
+from fedrain.envs.tasks import find_model, find_task
+from fedrain.errors import InputError, unknown
+from fedrain.experiment.configuration import KINDS, Configuration, Named, difference, plain
+from fedrain.federation import Sharing
+from fedrain.references import check_same, fingerprint, is_ours, is_reference, reference_to
+
+
+def configure(
+    env: str | Task = "ebm-v3",
+    agents: int | None = None,
+    sync_every: int = 5,
+    algo: str | type[Algorithm] = "ddpg",
+    preset: str | Path = "fedrain",
+    seeds: int | Sequence[int] | Int[np.ndarray, " seed"] = 1,
+    episodes: int = 100,
+    sharing: Sharing | str = "all",
+    settings: Mapping[str, Any] | None = None,
+    model: Any = None,
+    **environment: Any,
+) -> Configuration:
+    """Check and resolve an experiment.
+
+    Args:
+        env: A task: ``ebm-v3``, another of ``fedrain envs``, ``file.py:name``, or a
+            :class:`fedrain.envs.Task`.
+        agents: Number of agents; the task's own, if it is left out.
+        sync_every: Average the agents every so many episodes; 0: never.
+        algo: ``ddpg``, ``td3``, ``tqc``, ``sac``, ``file.py:Class``, or a class.
+        preset: Name of a preset, or a TOML file.
+        seeds: How many seeds, from 0 on, or which.
+        episodes: How many episodes.
+        sharing: What is averaged and with whom: the actors of ``all``, of ``zones`` or of
+            ``neighbours``; all but their last layer (``personal``); ``shared``, one policy for all
+            agents; or a :class:`fedrain.federation.Sharing`.
+        settings: Hyperparameters that differ from the preset's: ``{"knots": 12}``; and options of
+            a model of your own: ``{"model.depth": 50}``.
+        model: A climate model of your own: an object, a class, or ``file.py:Class``.
+        environment: Options of :func:`fedrain.envs.make`.
+
+    Returns:
+        The experiment, resolved; :func:`fedrain.train` trains it.
+    """
+    task, kind = find_task(env), find_algorithm(algo)
+    if "region" in environment:
+        raise InputError("an experiment trains all regions: region is for environments")
+    chosen, options = _split(settings or {})
+    if options := {**(environment.get("model_options") or {}), **options}:
+        environment["model_options"] = options
+    found = None if model is None else find_model(model, options)
+    sources, named = {}, {}
+    for name, given, thing in (("env", env, task), ("model", model, found), ("algo", algo, kind)):
+        if thing is not None and not _is_known(name, given):
+            sources[name] = fingerprint(thing, given)
+            named[name] = thing
+    configuration = Configuration(
+        env=_text(env),
+        agents=plain(task.agents if agents is None else agents),
+        sync_every=plain(sync_every) if task.multi_agent else 0,
+        algo=_text(algo),
+        preset=str(preset),
+        hyperparameters={},
+        seeds=_listed(seeds),
+        episodes=plain(episodes),
+        environment=environment,
+        model=None if model is None else _text(model),
+        sources=plain(sources),
+        named=Named(**named),
+    )
+    made = configuration.make_environment()
+    if environment.get("target") is not None:
+        environment["target"] = {k: np.asarray(v) for k, v in made.params.target.items()}
+    algorithm = load_algorithm(kind, preset, made.spec, chosen)
+    configuration = replace(
+        configuration,
+        environment={name: plain(value) for name, value in environment.items()},
+        hyperparameters=hyperparameters_of(algorithm),
+        sharing=asdict(_sharing(sharing, algorithm.depth)),
+    )
+    configuration.check()
+    return configuration
+
+
+def changed(held: Configuration, **given: Any) -> Configuration:
+    """An experiment with some arguments of :func:`configure` given anew.
+
+    What is not given stays as it is; hyperparameters stay if neither preset nor algorithm is given.
+    """
+    keeps = given.get("preset") is None and given.get("algo", held.algo) == held.algo
+    named = held.named
+    arguments: dict[str, Any] = {
+        "env": held.env if named.env is None else named.env,
+        "agents": held.agents if held.is_multi_agent else None,
+        "sync_every": held.sync_every,
+        "algo": held.algo if named.algo is None else named.algo,
+        "preset": held.preset if given.get("preset") is None else given["preset"],
+        "seeds": held.seeds,
+        "episodes": held.episodes,
+        "sharing": held.make_sharing(),
+        "model": held.model if named.model is None else named.model,
+        **held.environment,
+    }
+    settings = dict(given.pop("settings", None) or {})
+    given = {name: value for name, value in given.items() if value is not None}
+    if keeps:
+        arguments["preset"] = "paper"  # has every algorithm; all its values are replaced
+        settings = held.hyperparameters | settings
+    if named.model is not None and "model" not in given:
+        arguments.pop("model_options", None)
+    new = configure(**{**arguments, **given, "settings": settings})
+    # Names and sources as they were stored: what has been given again is recognised already.
+    same = {
+        kind: getattr(held, kind)
+        for kind in KINDS
+        if kind not in given or held.sources.get(kind) == new.sources.get(kind)
+    }
+    return replace(
+        new,
+        **same,
+        preset=given.get("preset", held.preset),
+        environment=held.environment
+        | {k: new.environment[k] for k in given if k in new.environment},
+        sources=held.sources | {k: new.sources[k] for k in given if k in new.sources},
+        start_from=held.start_from,
+    )
+
+
+def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configuration:
+    """A configuration from JSON, which may come from anybody.
+
+    Args:
+        values: What :meth:`Configuration.as_dict` gave.
+        named: Whatever of it is not of the package, named again by the person who opens it.
+    """
+    given = named or Named()
+    try:
+        known = {f.name for f in fields(Configuration)} - {"named"}
+        picked = {key: value for key, value in values.items() if key in known}
+        picked["seeds"] = tuple(values["seeds"])
+        picked["hyperparameters"] = modernised(values["hyperparameters"])
+        configuration = Configuration(**picked)
+        configuration = replace(configuration, named=_recognised(configuration, given))
+        configuration.check()
+    except (KeyError, TypeError, AttributeError):
+        raise InputError("this is not the configuration of an experiment") from None
+    return configuration
+
+
+def _recognised(configuration: Configuration, named: Named) -> Named:
+    """The things from outside that an experiment needs, each as a person has named it."""
+    found: dict[str, Any] = {}
+    for kind, registry in KINDS.items():
+        stored, given = getattr(configuration, kind), getattr(named, kind)
+        if stored is None:
+            if given is not None:
+                raise InputError(
+                    f"this experiment has no {registry.kind} of its own: drop --{kind}"
+                )
+            continue
+        if registry.is_known(stored):
+            if given is not None and _text(given) != stored:
+                raise InputError(f"the {registry.kind} of this experiment is {stored}, not {given}")
+            continue
+        if not isinstance(stored, str) or not is_reference(stored):
+            raise unknown(registry.kind, stored, registry.names())
+        if given is None:
+            raise InputError(
+                f"the {registry.kind} of this experiment, {stored!r}, is not part of FedRAIN: "
+                f"name it again with --{kind} {stored}"
+            )
+        options = configuration.environment.get("model_options")
+        if kind == "model":
+            made = isinstance(given, str | type) or callable(given)
+            thing: Any = find_model(given, options if made else None)
+        else:
+            thing = {"env": find_task, "algo": find_algorithm}[kind](given)
+        check_same(registry.kind, configuration.sources.get(kind, {}), thing, given)
+        found[kind] = thing
+    return Named(**found)
+
+
+def check_same_experiment(held: Configuration, given: Configuration, where: object) -> None:
+    """Refuse an experiment that is not the one that a folder holds, and say what differs."""
+    if differs := difference(held, given):
+        raise InputError(
+            f"{where}: holds another experiment, {held.name} ({', '.join(differs)} "
+            f"{'differs' if len(differs) == 1 else 'differ'}): choose another --out"
+        )
+
+
+def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hyperparameters, and options of the model, which are called ``model.NAME``."""
+    own = {k.removeprefix("model."): v for k, v in settings.items() if k.startswith("model.")}
+    return {k: v for k, v in settings.items() if not k.startswith("model.")}, own
+
+
+def _is_known(kind: str, given: Any) -> bool:
+    """Whether what was given is of the package, or of a plug-in, by its name alone."""
+    if isinstance(given, str):
+        return KINDS[kind].is_known(given)
+    known = any(given is thing for thing in KINDS[kind].builtin.values())
+    return known or (kind == "algo" and is_ours(given))
+
+
+def _text(given: Any) -> str:
+    if isinstance(given, str):
+        return given
+    for registry in KINDS.values():
+        for name, thing in registry.builtin.items():
+            if thing is given:
+                return name
+    return reference_to(given)
+
+
+def _sharing(named: Sharing | str, depth: int) -> Sharing:
+    if isinstance(named, Sharing):
+        return named
+    return Sharing(layers=tuple(range(depth))) if named == "personal" else Sharing(scheme=named)
+
+
+def _listed(seeds: object) -> tuple[int, ...]:
+    """So many seeds from 0 on, or those that are given."""
+    seeds = plain(seeds)
+    if is_integer(seeds):
+        return tuple(range(seeds))  # type: ignore[call-overload]
+    if not isinstance(seeds, list):
+        raise InputError(f"seeds are an integer, or a list of them, not {seeds!r}")
+    return tuple(seeds)

@@ -1,0 +1,237 @@
+"""The results of a run as files: NetCDF for returns and skill, safetensors for weights.
+
+What is written here is read here; :class:`fedrain.experiment.Run` shows it.
+"""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from safetensors import SafetensorError, safe_open
+
+from fedrain.agents.networks import Network
+from fedrain.agents.step import start_training
+from fedrain.climate import BAND_NAMES, Skill
+from fedrain.climate.layout import Layout
+from fedrain.envs import Environment
+from fedrain.errors import unknown
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.evaluation import Evaluation, evaluate
+from fedrain.federation import mean_network
+from fedrain.io import flatten, read_arrays, unflatten, write_arrays, write_dataset
+
+POLICIES = ("local", "global")
+RETURNS, SKILL, WEIGHTS = "returns.nc", "skill.nc", "weights.safetensors"
+#: A return is minus a sum of squares.
+ATTRIBUTES = {
+    "returns": ("return", "sum of the rewards of an episode, with exploration", "{square}"),
+    "critic_loss": ("critic loss", "loss of the critics at the last policy update", "1"),
+    "actor_loss": ("actor loss", "last loss of the actor in the episode", "1"),
+    "q": ("value", "mean value that the critics give to what they learn from", "1"),
+}
+
+
+def write_results(
+    configuration: Configuration, local: Network, history: dict[str, np.ndarray], out: Path
+) -> None:
+    """Weights, returns and skill of the local policies and of their average, as files of a run.
+
+    The weights, whose note tells how many episodes they have learnt from, come last: with them
+    the run is finished.
+    """
+    environment = configuration.make_environment()
+    sharing = configuration.make_sharing()
+    average = jax.jit(jax.vmap(partial(mean_network, sharing=sharing)))(local)
+    policies: dict[str, Any] = {"local": local, "global": average}
+    evaluations = {
+        name: evaluate(environment, configuration.make_algorithm(), actors, configuration.seeds)
+        for name, actors in policies.items()
+    }
+    write_dataset(out / RETURNS, returns_dataset(configuration, history))
+    write_dataset(out / SKILL, skill_dataset(configuration, environment, evaluations))
+    weights = {
+        f"{name}/{path}": leaf
+        for name, actors in policies.items()
+        for path, leaf in flatten(actors).items()
+    }
+    note = {"layout": "seed, agent, …", "episodes": configuration.episodes}
+    write_arrays(out / WEIGHTS, weights, note)
+
+
+def episodes_learnt(folder: Path) -> int | None:
+    """Episodes that the weights of a run have learnt from; None if there are no results yet.
+
+    Weights of before version 0.2 do not tell: 0.
+    """
+    if not all((folder / name).is_file() for name in (RETURNS, SKILL, WEIGHTS)):
+        return None
+    try:
+        with safe_open(folder / WEIGHTS, framework="numpy") as file:
+            note = json.loads((file.metadata() or {})["note"])
+        return int(note.get("episodes", 0))
+    except (OSError, SafetensorError, KeyError, ValueError):
+        return 0  # whoever reads them will say what is wrong
+
+
+def read_actors(folder: Path, configuration: Configuration, policy: str) -> Network:
+    """The weights of all actors, stacked as seed, agent."""
+    check_policy(policy)
+    environment = configuration.make_environment()
+    algorithm = configuration.make_algorithm()
+
+    def fresh(seed: jax.Array) -> Network:
+        regions = environment.regions
+        return start_training(algorithm, environment.spec, regions, seed, 1).agents.actor
+
+    like = jax.eval_shape(jax.vmap(fresh), jnp.asarray(configuration.seeds, jnp.uint32))
+    arrays, _ = read_arrays(folder / WEIGHTS)
+    prefix = f"{policy}/"
+    own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+    return unflatten(like, own, str(folder / WEIGHTS))
+
+
+def check_policy(policy: str) -> None:
+    """Refuse a policy that runs do not have."""
+    if policy not in POLICIES:
+        raise unknown("policy", policy, POLICIES)
+
+
+def returns_dataset(configuration: Configuration, history: dict[str, np.ndarray]) -> xr.Dataset:
+    """Returns, losses and the distance between actors, over the episodes."""
+    environment = configuration.make_environment()
+    square = _square(environment)
+    variables: dict[str, Any] = {
+        key: (
+            ("episode", "seed", "agent"),
+            history[key],
+            {"long_name": long, "comment": text, "units": unit.format(square=square)},
+        )
+        for key, (long, text, unit) in ATTRIBUTES.items()
+    }
+    variables["actor_distance"] = (
+        ("episode", "seed"),
+        history["distance"],
+        {"long_name": "root mean square distance of the actors from their mean", "units": "1"},
+    )
+    for key, long in (("seconds", "time taken"), ("core_seconds", "processor time taken")):
+        variables[key] = ("episode", history[key], {"long_name": long, "units": "s"})
+    episode = np.arange(1, len(history["returns"]) + 1)
+    steps = episode * environment.episode_length
+    return xr.Dataset(
+        variables,
+        coords={
+            "episode": ("episode", episode, {"long_name": "episode"}),
+            "step": ("episode", steps, {"long_name": "step"}),
+            "seed": ("seed", np.array(configuration.seeds, np.int64), {"long_name": "seed"}),
+            "agent": _agents(environment),
+        },
+        attrs=_attributes(configuration),
+    )
+
+
+def skill_dataset(
+    configuration: Configuration,
+    environment: Environment,
+    evaluations: dict[str, Evaluation],
+) -> xr.Dataset:
+    """Skill, judged fields and parameters of both policies over one episode.
+
+    ``areawrmse`` is of the first of the judged fields, ``rms_error`` of each; ``target`` is of the
+    first, ``target_<field>`` of the others.
+    """
+    layout = Layout(environment.model)
+    skills = {name: evaluation.skill(environment) for name, evaluation in evaluations.items()}
+    errors = {name: evaluation.errors(environment) for name, evaluation in evaluations.items()}
+    unit = {"units": _difference(environment.judged_fields[0].unit)}
+    variables: dict[str, Any] = {
+        "areawrmse": (
+            ("policy", "seed", "band"),
+            np.array([[s.bands for s in skills[p]] for p in POLICIES]),
+            {"long_name": "area-weighted root mean square error of the band", **unit},
+        ),
+        "areawrmse_global": (
+            ("policy", "seed"),
+            np.array([[s.globe for s in skills[p]] for p in POLICIES]),
+            {"long_name": "area-weighted root mean square error of the globe", **unit},
+        ),
+        "rms_error": (
+            ("policy", "seed", "field"),
+            np.array([np.stack(list(errors[p].values()), axis=-1) for p in POLICIES]),
+            {"long_name": "area-weighted root mean square error of each judged field"},
+        ),
+        "returns": (
+            ("policy", "seed", "agent"),
+            np.stack([evaluations[p].returns for p in POLICIES]),
+            {"long_name": "return without exploration", "units": _square(environment)},
+        ),
+    }
+    coords: dict[str, Any] = {
+        "policy": ("policy", list(POLICIES)),
+        "seed": ("seed", np.array(configuration.seeds, np.int64)),
+        "agent": _agents(environment),
+        "band": ("band", list(BAND_NAMES)),
+        "field": ("field", [name for name, _ in environment.judged]),
+        "step": ("step", np.arange(1, environment.episode_length + 1), {"long_name": "step"}),
+        **layout.coordinates,
+    }
+    run = ("policy", "seed", "step")
+    for i, field in enumerate(environment.judged_fields):
+        values = np.stack([evaluations[p].fields[field.name] for p in POLICIES])
+        variables[field.name] = layout.field(field, values, run)
+        target = layout.field(field, environment.params.target[field.name])
+        target.attrs["long_name"] = f"target of the {field.title}"
+        variables[f"target_{field.name}" if i else "target"] = target
+    for row in environment.model.table:
+        values = np.stack([evaluations[p].parameters[row.symbol] for p in POLICIES])
+        variables[row.symbol] = layout.parameter(row, values, run)
+    return xr.Dataset(variables, coords=coords, attrs=_attributes(configuration))
+
+
+def read_skills(data: xr.Dataset, policy: str) -> list[Skill]:
+    """Skill of every seed."""
+    check_policy(policy)
+    chosen = data.sel(policy=policy)
+    pairs = zip(chosen.areawrmse.values, chosen.areawrmse_global.values, strict=True)
+    return [Skill(tuple(bands.tolist()), float(globe)) for bands, globe in pairs]
+
+
+def read_columns(
+    environment: Environment, data: xr.Dataset, name: str, policy: str, levels: bool = False
+) -> np.ndarray:
+    """A field or a parameter of each column, ``[seed, step, column]`` (with levels, a mean)."""
+    values = np.asarray(data[name].sel(policy=policy).values)
+    flat = values.reshape(*values.shape[:2], len(environment.model.columns), -1)
+    return flat if levels else flat.mean(-1)
+
+
+def _agents(environment: Environment) -> tuple[str, np.ndarray, dict[str, str]]:
+    names = [environment.division.name(region) for region in environment.regions]
+    comment = "; ".join(names) if len(names) <= 24 else "south to north"
+    return ("agent", np.arange(len(names)), {"long_name": "agent", "comment": comment})
+
+
+def _difference(unit: str) -> str:
+    """The unit of a difference: of degrees Celsius it is kelvin."""
+    return "K" if unit == "degC" else unit
+
+
+def _square(environment: Environment) -> str:
+    """The unit of a return: a square, or a sum of squares of different units."""
+    units = {_difference(field.unit) for field in environment.judged_fields}
+    if len(units) > 1:
+        return "1"
+    (unit,) = units
+    return "K2" if unit == "K" else "1" if unit == "1" else f"({unit})2"
+
+
+def _attributes(configuration: Configuration) -> dict[str, str]:
+    return {
+        "Conventions": "CF-1.11",
+        "title": f"FedRAIN experiment {configuration.name}",
+        "source": "FedRAIN",
+    }
