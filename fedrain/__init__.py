@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fedrain import agents, baselines, climate, envs, experiment, federation
     from fedrain.experiment import configure, load, train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "InputError",
     "MissingExtraError",

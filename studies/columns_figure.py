@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from fedrain.baselines import static
 from fedrain.envs import make
-from fedrain.plotting import draw, level, light_grid, new_figure, style
+from fedrain.plotting import WHITE, draw, level, light_grid, new_figure, style
 
 LIMIT = Path(__file__).parent.parent / "results" / "paper" / "limit-shared.nc"
 #: What the study calls a scheme: its style, and what it does.
@@ -33,11 +33,12 @@ def columns_figure(
         if not found:
             continue
         key, label = SCHEMES[scheme]
-        look = {"marker": style(key).marker, "markersize": 6}
+        # Hollow, so that seeds close to their mean are seen.
+        look = {"marker": style(key).marker, "markersize": 7, "markerfacecolor": WHITE}
         globe = [np.array(one["global"]) for one in found.values()]
         draw(skill, key, list(found), [values.mean() for values in globe], label, **look)
         for n, values in zip(found, globe, strict=True):
-            dots = {"linestyle": "", "marker": "o", "markersize": 3}
+            dots = {"linestyle": "", "marker": "o", "markersize": 3, "zorder": 3}
             draw(skill, key, [n] * len(values), values, "", **dots)
         seconds = [one["core_seconds"] / len(one["seeds"]) for one in found.values()]
         draw(cost, key, list(found), seconds, label, **look)

@@ -75,18 +75,32 @@ def precise(environment: Environment) -> Any:
 
 @lru_cache(maxsize=32)
 def _takes_float64(environment: Environment) -> bool:
-    """Whether a step with parameters in float64 keeps the types of the state."""
+    """Whether a step with parameters in float64 keeps the types of the state.
+
+    JAX converts a NumPy array that a model holds once, and gives it in the same precision to
+    whatever is traced later, so that the two precisions get mixed. Such a model stays in float32:
+    traced in float32 first, and again in float64, it shows its constants in float32.
+    """
 
     def states(key: Key[Array, ""], action: Array, params: EnvParams) -> tuple[State, State]:
         start, _ = environment.reset(key, params)
         return start, environment.step(key, start, action, params).state
 
-    with jax.enable_x64(True):
+    def traced() -> Any:
         actions = jnp.asarray(environment.static_actions, float)
+        return jax.make_jaxpr(states, return_shape=True)(
+            jax.random.key(0), actions, environment.params
+        )
+
+    single = traced()
+    with jax.enable_x64(True):
         try:
-            before, after = jax.eval_shape(states, jax.random.key(0), actions, environment.params)
+            double, (before, after) = traced()
         except (TypeError, ValueError):
             return False
+    del single  # which has kept the constants that JAX had converted
+    if any(getattr(constant, "dtype", None) == jnp.float32 for constant in double.consts):
+        return False
     return jax.tree.map(lambda leaf: leaf.dtype, before) == jax.tree.map(
         lambda leaf: leaf.dtype, after
     )

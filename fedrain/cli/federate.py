@@ -10,10 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli.messages import say
-from fedrain.cli.train import add_experiment, chosen_configuration, finish
+from fedrain.cli.options import (
+    REFERENCES,
+    add_environment,
+    add_experiment,
+    add_references,
+    environment_options,
+    folder_and_configuration,
+    references,
+)
+from fedrain.cli.train import finish
 from fedrain.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
+    from fedrain.envs import Environment
     from fedrain.flower.server import Federation
 
 ENGINES = {
@@ -58,15 +68,22 @@ def add(commands: Any) -> None:
     node.add_argument("--server", required=True, metavar="HOST:PORT", help="where the server is")
     node.add_argument("--climate", metavar="HOST:PORT", help="where the shared climate is (ebm-v3)")
     node.add_argument("--folder", metavar="DIR", help="what this node keeps (node-REGION)")
+    add_references(node)
     _add_security(node)
     _add_watchdog(node)
     node.set_defaults(command=_node)
 
     climate = roles.add_parser("climate", help="run the climate that the agents of ebm-v3 share")
     _add_listen(climate, 9001)
-    climate.add_argument("--agents", type=int, default=6, help="number of agents (6)")
-    climate.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
-    climate.add_argument("--experiment", metavar="FILE", help="configuration.json, instead of both")
+    add_environment(climate)
+    climate.add_argument(
+        "--algo",
+        metavar="file.py:Class",
+        help="with --experiment, its algorithm, if it is not ours",
+    )
+    climate.add_argument(
+        "--experiment", metavar="FILE", help="configuration.json, instead of an environment"
+    )
     climate.add_argument("--folder", default="climate", metavar="DIR", help="its journal (climate)")
     climate.add_argument(
         "--patience", type=float, default=60.0, metavar="S", help="seconds to wait for an agent"
@@ -126,6 +143,7 @@ def _add_watchdog(parser: argparse.ArgumentParser) -> None:
 
 def _prepare(*, simulation: bool = False) -> None:
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else gRPC logs every new process
+    import_module("fedrain.flower")  # has settings that Flower reads as it is imported
     needed = {"flwr": "flower", **({"ray": "simulation"} if simulation else {})}
     for package, extra in needed.items():
         try:
@@ -140,13 +158,13 @@ def _federate(
     options: argparse.Namespace, engine: str, run: Callable[["Federation"], None]
 ) -> None:
     """Run a federation to its end, unless it has finished already."""
+    from fedrain.experiment import load
     from fedrain.experiment.run import Run
     from fedrain.flower.server import Federation, open_run
     from fedrain.io import alone_in
 
-    configuration, strategy = chosen_configuration(options), options.strategy
-    out = Path("runs") / f"{configuration.name}-{engine}"
-    out = out if options.out is None else Path(options.out)
+    out, configuration = folder_and_configuration(options, f"-{engine}")
+    strategy = options.strategy
     say(f"{configuration.name} over Flower ({engine}), into {out}")
     if options.resume and Run.is_finished(out):
         open_run(configuration, out, options.resume, strategy)
@@ -155,7 +173,8 @@ def _federate(
         federation = Federation(configuration, out, options.resume, say, strategy, *times)
         with alone_in(out):
             run(federation)
-    finish(out)
+    named = {name: getattr(configuration.named, name) for name in REFERENCES}
+    finish(load(out, **named))
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -191,7 +210,8 @@ def _node(options: argparse.Namespace) -> None:
 
     credentials = read_credentials(options.credentials, options.insecure)
     folder = Path(options.folder or f"node-{options.region}")
-    resident = Resident(options.region, folder, options.climate, credentials, say)
+    named = references(options)
+    resident = Resident(options.region, folder, options.climate, credentials, say, named)
     if options.until_input_ends:
         end_with_input()
     with alone_in(folder):
@@ -200,25 +220,18 @@ def _node(options: argparse.Namespace) -> None:
 
 def _climate(options: argparse.Namespace) -> None:
     _prepare()
-    from fedrain.experiment import configure
-    from fedrain.experiment.configuration import from_dict
     from fedrain.flower.climate import SharedClimate
     from fedrain.flower.coupling import serve_climate
     from fedrain.flower.credentials import read_credentials
     from fedrain.flower.watchdog import end_with_input
-    from fedrain.io import alone_in, read_json
+    from fedrain.io import alone_in
 
     credentials = read_credentials(options.credentials, options.insecure)
     address = _listen(options)
     if options.late not in ("last", "static"):
         raise InputError(f"a late agent gets its last parameters or static, not {options.late!r}")
-    if options.experiment is not None:
-        configuration = from_dict(read_json(Path(options.experiment)))
-    else:
-        target = {} if options.target is None else {"target": options.target}
-        configuration = configure(agents=options.agents, **target)
     folder, static = Path(options.folder), options.late == "static"
-    environment = configuration.make_environment()
+    environment = _shared_environment(options)
     if options.until_input_ends:
         end_with_input()
     with alone_in(folder):
@@ -229,6 +242,25 @@ def _climate(options: argparse.Namespace) -> None:
             threading.Event().wait()
         finally:
             server.stop(grace=1.0)
+
+
+def _shared_environment(options: argparse.Namespace) -> "Environment":
+    """What the options name, or a stored experiment has."""
+    from fedrain.envs import make
+    from fedrain.experiment.resolve import from_dict
+    from fedrain.flower.messages import needed
+    from fedrain.io import read_json
+
+    given = environment_options(options)
+    if options.experiment is None:
+        if options.algo is not None:
+            raise InputError("--algo goes with --experiment: a climate does not learn")
+        return make(options.env or "ebm-v3", **given)
+    if more := [name for name in given if name not in REFERENCES]:
+        texts = ", ".join(f"--{name.replace('_', '-')}" for name in more)
+        raise InputError(f"--experiment says it all: drop {texts}")
+    values = read_json(Path(options.experiment))
+    return from_dict(values, needed(values, references(options))).make_environment()
 
 
 def _certificates(options: argparse.Namespace) -> None:

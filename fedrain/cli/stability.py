@@ -210,8 +210,8 @@ def _text(result: dict[str, Any]) -> str:
 
 
 def _heading(key: str) -> str:
-    name = key.replace("_", " ")
-    return f"{name} ({UNITS[key]})" if key in UNITS else name
+    """The name that the JSON has, with its unit."""
+    return f"{key} ({UNITS[key]})" if key in UNITS else key
 
 
 def _cell(value: Any) -> str:

@@ -150,7 +150,8 @@ class Regions:
     @cached_property
     def cells(self) -> Int[np.ndarray, "region cell"]:
         """The columns of each region: bands from south to north, or tiles."""
-        order = np.arange(len(self.columns))
+        # In 32 bits: JAX mixes up the types of indices in 64 where double precision comes and goes.
+        order = np.arange(len(self.columns), dtype=np.int32)
         if self.layout is None:
             return frozen(order.reshape(self.number, -1))
         rows, across = self.layout
@@ -196,7 +197,7 @@ class Regions:
 
     @cached_property
     def _places(self) -> Int[np.ndarray, " column"]:
-        return frozen(np.argsort(self.cells.ravel()))
+        return frozen(np.argsort(self.cells.ravel()).astype(np.int32))
 
     @cached_property
     def centres(self) -> Float[np.ndarray, "region 2"]:

@@ -89,7 +89,9 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], Infos]:
         """Start an episode; ``options`` may change its start, target, forcing, ramp or noise."""
-        observation = self.adapter.reset(seed, options)
+        # PettingZoo's own test of environments gives an option that is called "options".
+        known = {name: value for name, value in (options or {}).items() if name != "options"}
+        observation = self.adapter.reset(seed, known)
         self.agents = list(self.possible_agents)
         self.adapter.show()
         return dict(zip(self.agents, observation, strict=True)), self._infos()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, ArrayLike, Float, Key
 
 from fedrain.envs.environment import Environment, EnvParams, State, Transition
 
@@ -24,7 +24,7 @@ class Rollout(NamedTuple):
 
 def rollout(
     environment: Environment,
-    actions: Array,
+    actions: ArrayLike,
     params: EnvParams | None = None,
     key: Key[Array, ""] | None = None,
 ) -> Rollout:
@@ -38,8 +38,9 @@ def rollout(
     """
     params = environment.params if params is None else params
     key = jax.random.key(0) if key is None else key
-    environment.parameters(actions[0])  # refuses what are not its actions
-    return _rollout(environment, actions, params, key)
+    every = jnp.asarray(actions)
+    environment.parameters(every[0])  # refuses what are not its actions
+    return _rollout(environment, every, params, key)
 
 
 @partial(jax.jit, static_argnames="environment")

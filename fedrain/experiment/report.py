@@ -25,6 +25,7 @@ from fedrain.plotting import (
     new_figure,
     save_figure,
     step_axis,
+    threshold,
 )
 from fedrain.tables import GAP, Table
 
@@ -256,7 +257,7 @@ def parameters_figure(run: Run) -> Figure:
             axes.set_xlabel("Step of the episode")
             light_grid(axes)
         for bound in (row.low, row.high):
-            axes.axhline(bound, color="0.6", linestyle=":", linewidth=1.0)
+            threshold(axes, bound)
         axes.set_ylabel(f"{row.symbol} ({_unit(row.unit)})")
     panels[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     figure.supxlabel("Dotted: bounds of the parameter", fontsize="small")

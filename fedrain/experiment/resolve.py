@@ -154,9 +154,14 @@ def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configur
         known = {f.name for f in fields(Configuration)} - {"named"}
         picked = {key: value for key, value in values.items() if key in known}
         picked["seeds"] = tuple(values["seeds"])
-        picked["hyperparameters"] = modernised(values["hyperparameters"])
-        configuration = Configuration(**picked)
+        options = dict(values.get("environment") or {})
+        if "start_temperature" in options:  # before version 0.2
+            options["start"] = options.pop("start_temperature")
+        configuration = Configuration(**{**picked, "environment": options})
         configuration = replace(configuration, named=_recognised(configuration, given))
+        spec = configuration.make_environment().spec
+        stored = modernised(values["hyperparameters"], spec)
+        configuration = replace(configuration, hyperparameters=stored)
         configuration.check()
     except (KeyError, TypeError, AttributeError):
         raise InputError("this is not the configuration of an experiment") from None

@@ -26,7 +26,6 @@ from fedrain.experiment.host import MissedStepError
 from fedrain.experiment.training import Say
 from fedrain.io import flatten, read_arrays, unflatten, write_arrays
 
-
 STATE = "state/"  # before the names of what the climate's state has, in its journal
 
 
@@ -165,9 +164,7 @@ class SharedClimate:
     def _static(self) -> dict[int, Float[np.ndarray, " action"]]:
         return dict(enumerate(self.environment.static_actions))
 
-    def _when(
-        self, episode: Episode, time: int
-    ) -> tuple[UInt32[Array, ""], Int[Array, ""]]:
+    def _when(self, episode: Episode, time: int) -> tuple[UInt32[Array, ""], Int[Array, ""]]:
         """Seed and step, counted from the first of the run, of a step of an episode."""
         step = episode.number * self.environment.episode_length + time
         return jnp.asarray(episode.seed, jnp.uint32), jnp.asarray(step)
@@ -235,7 +232,7 @@ class SharedClimate:
             return
         observation, reward = play.results.get(play.time - 1, (play.start, np.zeros(0)))
         arrays: dict[str, np.ndarray] = {
-            **{f"{STATE}{name}": leaf for name, leaf in flatten(play.state).items()},
+            **{f"{STATE}{name}": leaf for name, leaf in flatten(play.state[:2]).items()},
             "start": play.start,
             "observation": observation,
             "reward": reward,
@@ -258,12 +255,13 @@ class SharedClimate:
         like, _ = jax.eval_shape(self._reset, *self._when(episode, 0), self._params)
         kept = {n.removeprefix(STATE): a for n, a in arrays.items() if n.startswith(STATE)}
         try:
-            state = unflatten(like, kept, str(path))
+            climate, forcing = unflatten(like[:2], kept, str(path))
         except InputError:
-            state = None
+            climate = None
         last = (self.environment.agents, self.environment.action_size)
-        if state is None or arrays["last"].shape != last:
+        if climate is None or arrays["last"].shape != last:
             raise InputError(f"{path}: is the journal of another climate: choose another folder")
+        state = State(climate, forcing, np.asarray(note["time"], np.int32))  # type: ignore[arg-type]
         absent, heard = set(note["absent"]), set(note["heard"])
         time, over = note["time"], note["over"]
         play = _Play(episode, state, arrays["start"], absent, heard, time, over)

@@ -45,7 +45,7 @@ class Resident:
         climate: str | None,
         credentials: Credentials | None,
         say: Say,
-        named: Named = Named(),
+        named: Named | None = None,
     ) -> None:
         self.region, self.folder, self.climate = region, folder, climate
         self.credentials, self.say = credentials, say
@@ -55,7 +55,7 @@ class Resident:
             raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
         keep_compiled(folder)
         self._held: tuple[str, RegionHome] | None = None
-        self._app = make_client_app(self.find, named)
+        self._app = make_client_app(self.find, named or Named())
 
     def answer(self, message: Message, context: Context) -> Message:
         """What the client app makes of a message.

@@ -15,6 +15,7 @@ from fedrain.paper.published import published_bands
 from fedrain.paper.results import Result, Results, static_skill
 from fedrain.plotting import (
     INTERVAL,
+    WHITE,
     band,
     draw,
     interval,
@@ -137,7 +138,7 @@ def _bars(
         label=look.label,
         color=look.colour,
         hatch=look.hatch,
-        edgecolor="white",
+        edgecolor=WHITE,
         linewidth=0.5,
     )
 
@@ -148,14 +149,14 @@ def _details(axes: Axes, result: Result, at: Float[np.ndarray, " band"], width: 
     skill = result.skill()
     means, half = interval(skill)
     seeds = np.broadcast_to(at - 0.3 * width, skill.shape)
-    outlined: dict[str, Any] = {"linestyle": "", "markeredgecolor": "white"}
+    outlined: dict[str, Any] = {"linestyle": "", "markeredgecolor": WHITE}
     axes.plot(
         seeds.ravel(), skill.ravel(), "o", color=ink, markersize=2.6, markeredgewidth=0.4,
         label=SEED, **outlined,
     )  # fmt: skip
     axes.errorbar(at, means, half, fmt="none", ecolor=ink, capsize=1.5, elinewidth=1.0)
     best = skill[result.best_seed]
-    axes.plot(at - 0.3 * width, best, "x", color="white", markersize=5, markeredgewidth=2.4)
+    axes.plot(at - 0.3 * width, best, "x", color=WHITE, markersize=5, markeredgewidth=2.4)
     axes.plot(
         at - 0.3 * width, best, "x", color=ink, markersize=4.4, markeredgewidth=1.1, label=BEST
     )

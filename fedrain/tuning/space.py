@@ -108,9 +108,10 @@ def load_space(algorithm: str | type[Algorithm], path: str | Path | None = None)
 
 
 def _tables(kind: type[Algorithm]) -> list[str]:
-    """Names of the tables that may be an algorithm's, its own first."""
+    """Names of the tables that may be an algorithm's: its own, and the nearest built-in one's."""
     built_in = {one: name for name, one in ALGORITHMS.builtin.items()}
-    return [kind.__name__.lower(), *(built_in[one] for one in kind.__mro__ if one in built_in)]
+    nearest = [built_in[one] for one in kind.__mro__ if one in built_in][:1]
+    return [kind.__name__.lower(), *nearest]
 
 
 def _dimension(name: str, value: Any) -> Range | Choice:

@@ -102,7 +102,7 @@ def test_order_of_the_baselines():
 @pytest.mark.parametrize("env", ["ebm-v2", "ebm-v3"])
 def test_enki_comes_near_without_gradients(env):
     environment = toy(env=env, agents=2, episode_length=12)
-    result = enki(environment, ensemble=400)
+    result = enki(environment, ensemble=250)
     before = static(environment).errors
     for name, error in result.errors.items():
         assert error < 0.2 * before[name]
@@ -140,7 +140,7 @@ def test_climates_that_differ_in_their_forcing():
     push = np.array([[0.0, 0.0], [6.0, 6.0]])
     params = environment.params._replace(forcing={"push": push})
     changed = replace(environment, params=params)
-    for find, apart in ((constant, 1e-2), (lambda e: enki(e, ensemble=400), 1.0)):
+    for find, apart in ((constant, 1e-2), (lambda e: enki(e, ensemble=200), 1.0)):
         south, north = np.split(find(changed).actions[-1], 2)
         slices = environment.action_slices
         aims = [
@@ -202,7 +202,7 @@ def test_a_search_survives_actions_with_which_the_model_diverges():
 
 def test_members_of_an_ensemble_that_diverge_are_left_out():
     environment = toy(Fragile(above=95.0), agents=1, episode_length=12)
-    result = enki(environment, ensemble=300)
+    result = enki(environment, ensemble=200)
     assert result.errors["warmth"] < static(environment).errors["warmth"]
     with pytest.raises(InputError, match="fewer than 2 members"):
         enki(toy(Fragile(above=-101.0)), ensemble=5)

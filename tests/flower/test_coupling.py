@@ -119,7 +119,8 @@ def test_peers_without_our_certificate_are_not_heard(tmp_path, served):
     [
         ({"agents": 3}, "agents"),
         ({"target": np.linspace(-20.0, 20.0, 12)}, "target"),
-        ({"start_temperature": 10.0}, "start"),
+        ({"start": 10.0}, "start"),
+        ({"forcing": {"longwave": 4.0}}, "forcing"),
         ({"episode_length": 11}, "episode length"),
     ],
 )

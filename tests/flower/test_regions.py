@@ -43,7 +43,10 @@ class Homes:
 def federate(configuration, folder, climate=None):
     homes = Homes(configuration, folder / "homes", climate)
     federation = Federation(configuration, folder / "run", False, print)
-    serve(federation, LocalNetwork(make_client_app(lambda *_: homes, configuration.named), configuration.agents))
+    serve(
+        federation,
+        LocalNetwork(make_client_app(lambda *_: homes, configuration.named), configuration.agents),
+    )
     return load(folder / "run"), homes
 
 

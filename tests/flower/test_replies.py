@@ -110,7 +110,7 @@ def test_one_diverged_seed_does_not_shut_a_region_out(tmp_path):
     found, expected = (r.returns.drop_vars(TIMES) for r in (run, whole))
     xr.testing.assert_identical(found.sel(seed=0), expected.sel(seed=0))
     assert np.isfinite(found.returns).all()
-    assert run.summary()["broken_seeds"] == [1]
+    assert run.summary()["diverged_seeds"] == [1]
 
 
 def test_a_seed_that_diverges_stops_as_in_train(tmp_path):
@@ -128,7 +128,7 @@ def test_a_seed_that_diverges_stops_as_in_train(tmp_path):
         "seed 1 stops: agent 1",
         "region 1: seed 1",
     ]
-    assert run.summary()["broken_seeds"] == [1]
+    assert run.summary()["diverged_seeds"] == [1]
     assert np.isnan(run.returns.returns.sel(seed=1)[3:]).all()
     found, expected = (r.returns.drop_vars(TIMES) for r in (run, whole))
     xr.testing.assert_identical(found.sel(seed=0), expected.sel(seed=0))

@@ -1,0 +1,196 @@
+"""Exploration and the length of steps: set in one place, for all algorithms alike."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fedrain.agents import ALGORITHMS, Batch, Schedule, load_algorithm
+from fedrain.agents.schedule import are_common
+from fedrain.agents.step import choose_actions, draw, learn, start_training
+from fedrain.envs import AgentSpec, make
+
+SPEC = AgentSpec(4, (-1.0, 1.4, 0.2), (1.0, 4.2, 0.3), common=(1,))
+SEED, STEPS = jnp.asarray(0, jnp.uint32), 40
+REGIONS = (0, 1)
+every_algorithm = pytest.mark.parametrize("algo", ALGORITHMS.names())
+
+
+def small(algo, **schedule):
+    """A policy update at every step, so that one step shows all."""
+    settings = {"width": 4, "batch_size": 4, "policy_frequency": 1}
+    if algo == "tqc":
+        settings |= {"quantiles": 3, "critics": 2, "evaluate_by_sampling": False}
+    algorithm = load_algorithm(algo, "paper", settings=settings)
+    return replace(algorithm, schedule=Schedule(warmup_steps=2, **schedule))
+
+
+def transition(step):
+    rng = np.random.default_rng(step)
+    low, high = SPEC.bounds
+    action = rng.uniform(low, high, (2, 3))
+    parts = rng.normal(size=(2, 4)), action, rng.normal(size=2), rng.normal(size=(2, 4))
+    return Batch(*(jnp.asarray(part, jnp.float32) for part in parts))
+
+
+def one_update(algorithm, step=STEPS // 2):
+    """New agents, and the same after the one update of this step."""
+    before = start_training(algorithm, SPEC, REGIONS, SEED, STEPS)
+
+    @jax.jit
+    def update(step):
+        draws = draw(algorithm, SPEC, REGIONS, SEED, step)
+        return learn(algorithm, SPEC, before, transition(0), draws, step)[0]
+
+    return before, update(jnp.asarray(step))
+
+
+def change(before, after):
+    return jax.tree.map(lambda a, b: np.asarray(b - a), before, after)
+
+
+def close(one, other):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-7), one, other)
+
+
+@every_algorithm
+def test_an_algorithm_draws_no_exploration_of_its_own(algo):
+    """The same numbers in give the same action out, and none is the policy itself."""
+    algorithm = small(algo)
+    agent = algorithm.init(jax.random.key(0), jax.random.key(1), SPEC)
+    seen, noise = jnp.arange(4.0), jnp.array([0.5, -0.3, 0.1])
+    first, second = (algorithm.explore(agent, seen, noise, SPEC) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    still = algorithm.explore(agent, seen, jnp.zeros(3), SPEC)
+    np.testing.assert_allclose(still, algorithm.act(agent.actor, seen, noise, SPEC), rtol=1e-6)
+    assert not np.allclose(first, still)
+
+
+@every_algorithm
+def test_exploration_falls_over_the_run(algo):
+    """Halfway with final_noise 0 is half the noise; at the end there is none."""
+    algorithm = small(algo, final_noise=0.0)
+    training = start_training(algorithm, SPEC, REGIONS, SEED, STEPS)
+    seen = jnp.asarray(np.random.default_rng(1).normal(size=(2, 4)), jnp.float32)
+    uniform = jnp.full((2, 3), 0.4)
+    normal = np.sqrt(2) * jax.lax.erf_inv(0.4)
+    for step in (STEPS // 2, STEPS):
+        found = choose_actions(algorithm, SPEC, training, seen, uniform, jnp.asarray(step))
+        noise = jnp.full((2, 3), normal * (1 - step / STEPS))
+        expected = jax.vmap(lambda a, o, n: algorithm.explore(a, o, n, SPEC))(
+            training.agents, seen, noise
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_the_first_actions_are_uniform_between_the_bounds():
+    algorithm = small("sac")
+    training = start_training(algorithm, SPEC, REGIONS, SEED, STEPS)
+    low, high = SPEC.bounds
+    for share, expected in ((-1, low), (0, (low + high) / 2), (1, high)):
+        uniform = jnp.full((2, 3), float(share))
+        found = choose_actions(
+            algorithm, SPEC, training, jnp.zeros((2, 4)), uniform, jnp.asarray(1)
+        )
+        np.testing.assert_allclose(found, np.stack([expected] * 2), rtol=1e-6)
+
+
+@every_algorithm
+def test_steps_grow_shorter_over_the_run(algo):
+    """Of actor and critics: from the whole step at first down to ``final_rate`` of it."""
+    before, full = one_update(small(algo))
+    _, part = one_update(small(algo, final_rate=0.2))
+    for name in ("actor", "critic"):
+        old = getattr(before.agents, name)
+        expected = jax.tree.map(lambda x: 0.6 * x, change(old, getattr(full.agents, name)))
+        close(change(old, getattr(part.agents, name)), expected)
+    assert max(np.abs(leaf).max() for leaf in jax.tree.leaves(expected)) > 0
+
+
+@every_algorithm
+def test_nothing_is_learnt_before_the_warm_up_is_over(algo):
+    before, after = one_update(small(algo), step=1)
+    jax.tree.map(np.testing.assert_array_equal, after.agents, before.agents)
+    assert not np.array_equal(after.rows, before.rows)
+
+
+def test_several_updates_are_as_many_steps_of_adam():
+    _, after = one_update(small("sac", updates=3))
+    assert after.agents.critic_optimiser[0].count.tolist() == [3, 3]
+
+
+@every_algorithm
+def test_what_is_common_and_constant_depends_on_nothing_seen(algo):
+    algorithm = small(algo, common_constant=True, common_rate=0.5)
+    before, after = one_update(algorithm)
+    actor = after.agents.actor
+    common = are_common(SPEC, actor[-1].weight.shape[-1])
+    assert (actor[-1].weight[..., common] == 0).all()
+    assert (actor[-1].weight[..., ~common] != 0).all()
+    one, other = (
+        jax.vmap(lambda a, o: algorithm.act(a, o, jnp.zeros(3), SPEC))(actor, x)
+        for x in (jnp.zeros((2, 4)), jnp.ones((2, 4)))
+    )
+    np.testing.assert_array_equal(one[:, 1], other[:, 1])
+    assert (one[:, 0] != other[:, 0]).all()
+    # Its bias takes half the step that it would take.
+    _, full = one_update(small(algo, common_constant=True))
+    old, half, whole = (t.agents.actor[-1].bias[:, 1] for t in (before, after, full))
+    np.testing.assert_allclose(half - old, 0.5 * (whole - old), rtol=1e-3)
+
+
+def test_agents_are_pulled_to_their_last_average():
+    """A pull of 1 leaves the actor where the average was; one of p takes p of the way back."""
+    before, free = one_update(small("sac"))
+    _, part = one_update(small("sac", proximal=0.25))
+    _, stuck = one_update(small("sac", proximal=1.0))
+    close(stuck.agents.actor, before.agents.actor)
+    moved = change(before.agents.actor, free.agents.actor)
+    expected = jax.tree.map(lambda x: 0.75 * x, moved)
+    close(change(before.agents.actor, part.agents.actor), expected)
+
+
+# -------------------------------------------------------------------- what is explored together
+
+
+def drawn(algorithm, spec, step, regions=(0, 1, 2)):
+    return np.asarray(draw(algorithm, spec, regions, SEED, jnp.asarray(step)).action)
+
+
+def test_what_is_set_together_is_explored_together():
+    environment = make("ebm-v3", agents=3, latitudes=12)
+    spec = environment.spec
+    alone, together = small("ddpg"), small("ddpg", common_noise=True)
+    common = np.isin(np.arange(spec.action_size), spec.common)
+    symbols = [row.symbol for row in environment.model.table if not row.by_column]
+    assert common.sum() == len(symbols) == 3
+    first, second = drawn(alone, spec, 7), drawn(together, spec, 7)
+    np.testing.assert_array_equal(first[:, ~common], second[:, ~common])
+    assert len(np.unique(second[:, common])) == 3
+    assert len(np.unique(first[:, common])) == 9
+    # An agent that is alone on its machine draws the same.
+    np.testing.assert_array_equal(drawn(together, spec, 7, (2,))[0], second[2])
+
+
+def test_what_is_set_together_is_explored_for_a_while():
+    spec = make("ebm-v3", agents=3, latitudes=12).spec
+    anew = small("ddpg", common_noise=True)
+    held = small("ddpg", common_noise=True, common_hold=4)
+    common = np.isin(np.arange(spec.action_size), spec.common)
+    kept, fresh = (np.stack([drawn(a, spec, s) for s in range(8)]) for a in (held, anew))
+    np.testing.assert_array_equal(kept[..., ~common], fresh[..., ~common])
+    np.testing.assert_array_equal(kept[::4], fresh[::4])
+    for begin in (0, 4):
+        assert (kept[begin : begin + 4][..., common] == kept[begin][..., common]).all()
+    assert (kept[0][:, common] != kept[4][:, common]).all()
+
+
+@every_algorithm
+def test_random_numbers_do_not_depend_on_who_else_is_here(algo):
+    algorithm = small(algo)
+    together = draw(algorithm, SPEC, (0, 1, 2), SEED, jnp.asarray(5))
+    alone = draw(algorithm, SPEC, (2,), SEED, jnp.asarray(5))
+    np.testing.assert_array_equal(alone.action[0], together.action[2])
+    np.testing.assert_array_equal(alone.rows[0], together.rows[2])

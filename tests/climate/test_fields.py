@@ -1,0 +1,43 @@
+import math
+
+import numpy as np
+import pytest
+
+from fedrain.climate import SURFACE_TEMPERATURE, Field, Forcing
+from fedrain.errors import InputError
+
+
+def test_shape_and_attributes():
+    surface = Field("snow_depth", "m", long_name="depth of snow")
+    layered = Field("air_temperature", "K", levels=(1000.0, 500.0))
+    assert surface.shape(12) == (12,)
+    assert layered.shape(12) == (12, 2)
+    assert layered.title == "air temperature"
+    assert surface.attributes == {"long_name": "depth of snow", "units": "m"}
+    assert SURFACE_TEMPERATURE.attributes["standard_name"] == "surface_temperature"
+
+
+@pytest.mark.parametrize("levels", [[1000, 500], np.array([1000.0, 500.0]), (1000.0, 500.0)])
+def test_levels_of_any_kind_can_be_hashed(levels):
+    one = Field("air_temperature", "K", levels=levels)
+    assert one.levels == (1000.0, 500.0)
+    assert hash(one) == hash(Field("air_temperature", "K", levels=(1000.0, 500.0)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scale": 0.0}, "snow: its scale must be a positive number"),
+        ({"scale": math.nan}, "scale"),
+        ({"low": 1.0, "high": 1.0}, "nothing between 1.0 and 1.0"),
+        ({"low": math.nan}, "nothing between"),
+    ],
+)
+def test_bad_fields(change, message):
+    with pytest.raises(InputError, match=message):
+        Field("snow", "m", **change)
+
+
+def test_bad_forcing():
+    with pytest.raises(InputError, match="co2: its default must be a number"):
+        Forcing("co2", "ppm", math.nan)
