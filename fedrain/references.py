@@ -30,6 +30,8 @@ _OWN = "fedrain_own_"
 _CODE = "__fedrain_code__"
 #: Where the classes of plain values are, which have no source that matters.
 _PLAIN = ("builtins", "numpy", "types", "collections", "pathlib")
+#: Objects that were named by reference, by their id, and the module that makes each.
+_MAKERS: dict[int, tuple[Any, ModuleType]] = {}
 
 
 def is_reference(text: str) -> bool:
@@ -83,6 +85,7 @@ def load(text: str, kind: str) -> Any:
         if not hasattr(found, part):
             raise unknown(f"{kind} in {where} called", name, _names(module))
         found = getattr(found, part)
+    _MAKERS[id(found)] = found, module  # kept, so that no other object can get its id
     return found
 
 
@@ -129,7 +132,8 @@ def _load_file(name: str) -> ModuleType:
     sys.modules[unique] = module
     try:
         with _one_line(name):
-            exec(compile(code, str(path.resolve()), "exec"), module.__dict__)  # what was hashed is what runs
+            # What was hashed is what runs.
+            exec(compile(code, str(path.resolve()), "exec"), module.__dict__)
     except BaseException:
         del sys.modules[unique]
         raise
@@ -184,9 +188,11 @@ def fingerprint(thing: Any, given: object = None) -> dict[str, Any]:
 def source_hash(thing: Any) -> str:
     """Of the code that it is defined in, comments and layout left out; "" where there is none.
 
-    The package's own code is that of its version. What one of its dataclasses holds, such as the
-    model of a task, counts.
+    An object that was named by reference, such as a task, counts as the file that makes it. The
+    package's own code is that of its version; what one of its dataclasses holds counts.
     """
+    if id(thing) in _MAKERS:
+        return _hash_of(_MAKERS[id(thing)][1])
     if not is_ours(thing):
         kind = _kind(thing)
         module = sys.modules.get(kind.__module__)

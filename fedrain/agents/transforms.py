@@ -12,6 +12,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from fedrain.agents.networks import Number
 from fedrain.climate.columns import frozen
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError
@@ -136,7 +137,7 @@ class View:
         reward: Float[Array, " agent"],
         before: Float[Array, " agent"],
         first: Bool[ArrayLike, ""],
-        discount: float,
+        discount: Number,
     ) -> Float[Array, " agent"]:
         """What is remembered, for the learner's reward of this step and of the one before.
 

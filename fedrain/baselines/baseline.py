@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Key
 from fedrain.climate import Skill, band_skill
 from fedrain.climate.columns import is_integer
 from fedrain.climate.layout import Layout
+from fedrain.climate.model import ModelState, no_forcing
 from fedrain.envs import Environment, EnvParams, State, rollout
 from fedrain.errors import InputError
 
@@ -81,15 +82,21 @@ def _takes_float64(environment: Environment) -> bool:
     whatever is traced later, so that the two precisions get mixed. Such a model stays in float32:
     traced in float32 first, and again in float64, it shows its constants in float32.
     """
+    model = environment.model
 
-    def states(key: Key[Array, ""], action: Array, params: EnvParams) -> tuple[State, State]:
-        start, _ = environment.reset(key, params)
-        return start, environment.step(key, start, action, params).state
+    def states(
+        key: Key[Array, ""], parameters: Any, forcing: Any, start: Any
+    ) -> tuple[ModelState, ModelState]:
+        before = model.init(key, **start)
+        after = model.step(before, parameters, forcing, key)
+        model.observe(after)
+        return before, after
 
     def traced() -> Any:
-        actions = jnp.asarray(environment.static_actions, float)
+        parameters = jax.tree.map(jnp.asarray, model.table.static(len(model.columns)))
+        start = {name: jnp.asarray(bounds[0]) for name, bounds in environment.params.start.items()}
         return jax.make_jaxpr(states, return_shape=True)(
-            jax.random.key(0), actions, environment.params
+            jax.random.key(0), parameters, no_forcing(model), start
         )
 
     single = traced()
@@ -181,8 +188,9 @@ def sequence_dataset(environment: Environment, baseline: Baseline) -> xr.Dataset
         "areawrmse_global": baseline.skill.globe,
     }
     for i, field in enumerate(environment.judged_fields):
-        name = f"target_{field.name}" if i else "target"
-        variables[name] = layout.field(field, environment.params.target[field.name])
+        target = layout.field(field, environment.params.target[field.name])
+        target.attrs["long_name"] = f"target of the {field.title}"
+        variables[f"target_{field.name}" if i else "target"] = target
         attributes |= {f"areawrmse_{field.name}": baseline.errors[field.name]} if i else {}
     steps = xr.Variable("step", np.arange(1, environment.episode_length + 1), {"long_name": "step"})
     return xr.Dataset(

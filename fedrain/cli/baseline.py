@@ -3,8 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from fedrain.cli import values
 from fedrain.cli.messages import add_json, print_json, say
 from fedrain.cli.options import add_environment, environment_options
+from fedrain.errors import InputError
 
 if TYPE_CHECKING:
     from fedrain.baselines import Baseline
@@ -29,6 +31,14 @@ def add(commands: Any) -> None:
         parser = names.add_parser(name, help=text)
         add_json(parser)
         add_environment(parser, "ebm-v1")
+        parser.add_argument(
+            "--set",
+            dest="settings",
+            type=values.setting,
+            action="append",
+            metavar="model.KEY=VALUE",
+            help="an option of the model; may be repeated",
+        )
         parser.add_argument("--figure", metavar="FILE", help="save a figure of the zonal means")
         parser.add_argument("--out", metavar="FILE", help="parameters and fields, as NetCDF")
         parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
@@ -47,14 +57,14 @@ def _run(options: argparse.Namespace) -> None:
     from fedrain.io import write_dataset
 
     env = "ebm-v1" if options.env is None else options.env
-    environment = make(env, **environment_options(options))
+    environment = make(env, model_options=_model_options(options), **environment_options(options))
     keys = ("goal", "seed", "ensemble", "iterations")
     given = {k: v for k in keys if (v := getattr(options, k, None)) is not None}
     result = getattr(baselines, options.name)(environment, **given)
     if options.out is not None:
         write_dataset(options.out, baselines.sequence_dataset(environment, result))
     if options.figure is not None:
-        _draw(environment, result, options.figure)
+        _draw(environment, result, options.seed, options.figure)
     if options.json:
         print_json({"env": env, **result.as_dict()})
         return
@@ -62,6 +72,14 @@ def _run(options: argparse.Namespace) -> None:
     for path in (options.out, options.figure):
         if path is not None:
             say(f"written: {path}")
+
+
+def _model_options(options: argparse.Namespace) -> dict[str, Any] | None:
+    given = values.merged("--set", options.settings)
+    for name in given or {}:
+        if not name.startswith("model."):
+            raise InputError(f"--set {name}: a baseline learns nothing; set model.{name}?")
+    return given and {name.removeprefix("model."): value for name, value in given.items()}
 
 
 def _print(environment: "Environment", result: "Baseline") -> None:
@@ -82,7 +100,11 @@ def _unit(field: "Field") -> str:
     return "K" if field.unit == "degC" else field.unit
 
 
-def _draw(environment: "Environment", result: "Baseline", path: str) -> None:
+def _upper(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _draw(environment: "Environment", result: "Baseline", seed: int, path: str) -> None:
     import numpy as np
 
     from fedrain.baselines import static
@@ -94,7 +116,7 @@ def _draw(environment: "Environment", result: "Baseline", path: str) -> None:
         array = np.asarray(values, float)
         return columns.zonal_mean(array.mean(-1) if field.levels else array)[1]
 
-    fixed = result if result.name == "static" else static(environment)
+    fixed = result if result.name == "static" else static(environment, seed)
     curves = {one.name: profile(one.final[field.name]) for one in (fixed, result)}
     latitudes, _ = columns.zonal_mean(columns.latitude)
     unit = _unit(field)
@@ -102,11 +124,11 @@ def _draw(environment: "Environment", result: "Baseline", path: str) -> None:
         latitudes,
         profile(environment.params.target[field.name]),
         {name: MODELS[name].label for name in curves},
-        quantity=f"{field.title.capitalize()} ({'°C' if field.unit == 'degC' else field.unit})",
+        quantity=f"{_upper(field.title)} ({'°C' if field.unit == 'degC' else field.unit})",
         unit=unit,
     )
     figure.update(
-        f"{MODELS[result.name].label.capitalize()} after {environment.episode_length} steps: "
+        f"{_upper(MODELS[result.name].label)} after {environment.episode_length} steps: "
         f"global error {result.skill.globe:.2f} {unit}",
         **curves,
     )

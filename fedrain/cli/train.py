@@ -5,17 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli.messages import say
-from fedrain.cli.options import (
-    REFERENCES,
-    add_experiment,
-    chosen_configuration,
-    folder_and_configuration,
-)
+from fedrain.cli.options import REFERENCES, add_experiment, folder_and_configuration
 
 if TYPE_CHECKING:
     from fedrain.experiment import Run
-
-__all__ = ["add", "add_experiment", "chosen_configuration", "finish"]
 
 
 def add(commands: Any) -> None:
@@ -28,13 +21,11 @@ def add(commands: Any) -> None:
     parser.set_defaults(command=_run)
 
 
-def finish(run: "Run | Path") -> None:
+def finish(run: "Run") -> None:
     """Show what a finished run has reached."""
-    from fedrain.experiment import load
     from fedrain.experiment.report import skill_report, write_figures
     from fedrain.paper.published import published_column
 
-    run = load(run) if isinstance(run, Path) else run
     print(skill_report(run, published_column(run.configuration)))
     for path in write_figures(run):
         say(f"figure: {path}")

@@ -36,9 +36,9 @@ class Columns:
         weights: Relative areas; cos φ if they are left out.
     """
 
-    latitude: Float[np.ndarray, " column"]
-    longitude: Float[np.ndarray, " column"] | None = None
-    weights: Float[np.ndarray, " column"] = None  # type: ignore[assignment]
+    latitude: np.ndarray
+    longitude: np.ndarray | None = None
+    weights: np.ndarray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         latitude = np.array(self.latitude, float)
@@ -170,8 +170,7 @@ class Regions:
             for rows in divisors(self.number)
             if high % rows == 0 and wide % (self.number // rows) == 0
         ]
-        if not fitting:
-            raise InputError(f"{self.number} tiles do not divide {high} × {wide} columns equally")
+        # There always is one: gcd(number, high) rows.
         return min(fitting, key=lambda pair: abs(np.log(180 / pair[0] * pair[1] / 360)))
 
     @property

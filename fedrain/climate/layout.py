@@ -26,16 +26,17 @@ class Layout:
         self.dimensions, self.coordinates = _places(model.columns)
         self._levels: dict[tuple[float, ...], str] = {}
         for field in model.fields:
-            if field.levels and field.levels not in self._levels:
+            levels = tuple(field.levels)
+            if levels and levels not in self._levels:
                 name = f"level{len(self._levels) + 1}" if self._levels else "level"
-                self._levels[field.levels] = name
+                self._levels[levels] = name
                 self.coordinates[name] = xr.Variable(
-                    name, list(field.levels), {"long_name": "level", "units": field.level_unit}
+                    name, list(levels), {"long_name": "level", "units": field.level_unit}
                 )
 
     def field(self, field: Field, values: Any, leading: tuple[str, ...] = ()) -> xr.Variable:
         """Values of a field, ``[*leading, column]`` or ``[*leading, column, level]``."""
-        level = (self._levels[field.levels],) if field.levels else ()
+        level = (self._levels[tuple(field.levels)],) if field.levels else ()
         return self._variable(values, leading, level, field.attributes)
 
     def parameter(self, row: Parameter, values: Any, leading: tuple[str, ...] = ()) -> xr.Variable:

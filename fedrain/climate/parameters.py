@@ -7,7 +7,7 @@ Physical bounds stand here and nowhere else.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import ArrayLike, Float, Int
@@ -19,7 +19,6 @@ from fedrain.errors import InputError, unknown
 Parameters = Mapping[str, ArrayLike]
 
 SCOPES = ("global", "column", "level")
-Scope = Literal["global", "column", "level"]
 
 
 @dataclass(frozen=True)
@@ -43,20 +42,19 @@ class Parameter:
     symbol: str
     name: str
     unit: str
-    default: float | tuple[float, ...]
+    default: float | Sequence[float] | np.ndarray
     low: float
     high: float
-    scope: Scope = "global"
+    scope: str = "global"
     levels: int = 1
     action_unit: float = 1.0
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
-            raise unknown("scope of a parameter", str(self.scope), list(SCOPES))
-        given: Any = self.default
-        if isinstance(given, list | np.ndarray):  # a list or an array cannot be hashed
-            object.__setattr__(self, "default", tuple(np.ravel(given).tolist()))
-        if self.scope == "global" and isinstance(self.default, tuple):
+            raise unknown("scope of a parameter", self.scope, SCOPES)
+        if np.ndim(self.default):  # a list or an array cannot be hashed
+            object.__setattr__(self, "default", tuple(np.ravel(self.default).tolist()))
+        if self.scope == "global" and np.ndim(self.default):
             raise InputError(f"{self.symbol}: a global parameter has one default, not several")
         values = self._defaults
         if not np.isfinite(values).all() or not all(map(math.isfinite, (self.low, self.high))):
@@ -148,7 +146,7 @@ class ParameterTable:
     def replace(
         self,
         bounds: Mapping[str, Sequence[float]] | None = None,
-        static: Mapping[str, float | Sequence[float]] | None = None,
+        static: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
     ) -> "ParameterTable":
         """The same table with other bounds or other static values, in physical units."""
         bounds, static = _mapping("bounds", bounds), _mapping("static", static)

@@ -47,7 +47,7 @@ Bounds = Any
 def energy_balance(
     latitudes: int = 96,
     bounds: Mapping[str, Sequence[float]] | None = None,
-    static: Mapping[str, float] | None = None,
+    static: Mapping[str, Any] | None = None,
     backend: str = "jax",
 ) -> ClimateModel:
     """The annual energy balance model, on JAX or on climlab."""
@@ -168,12 +168,12 @@ def make(
     latitudes: int | None = None,
     backend: str | None = None,
     bounds: Mapping[str, Sequence[float]] | None = None,
-    static: Mapping[str, float] | None = None,
+    static: Mapping[str, Any] | None = None,
     learn: Sequence[str] | str | None = None,
     judge: Mapping[str, float] | Sequence[str] | str | None = None,
     observe: Sequence[str] | str | None = None,
     target: Target = None,
-    start: Mapping[str, Bounds] | float | None = None,
+    start: Mapping[str, Bounds] | Sequence[float] | float | None = None,
     forcing: Mapping[str, Bounds] | None = None,
     ramp: int | None = None,
     noise: float | None = None,
@@ -253,7 +253,7 @@ def _model(
     latitudes: int | None,
     backend: str | None,
     bounds: Mapping[str, Sequence[float]] | None,
-    static: Mapping[str, float] | None,
+    static: Mapping[str, Any] | None,
 ) -> ClimateModel:
     own = {k: v for k, v in (("latitudes", latitudes), ("backend", backend)) if v is not None}
     tuned = {k: v for k, v in (("bounds", bounds), ("static", static)) if v is not None}

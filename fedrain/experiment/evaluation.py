@@ -36,9 +36,12 @@ class Evaluation(NamedTuple):
         target, columns = (params or environment.params).target, environment.model.columns
         return {
             name: np.array(
-                [band_skill(columns, v[-1], np.asarray(target[name])).globe for v in values]
+                [
+                    band_skill(columns, v[-1], np.asarray(target[name])).globe
+                    for v in self.fields[name]
+                ]
             )
-            for name, values in self.fields.items()
+            for name, _ in environment.judged  # JAX sorts the fields by name
         }
 
 

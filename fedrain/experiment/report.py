@@ -125,7 +125,8 @@ def returns_figure(run: Run) -> Figure:
         label = environment.division.name(environment.regions[agent]) if named else ""
         draw(axes, look, steps, mean, label)
         band(axes, look, steps, mean - half, mean + half)
-    axes.set_yscale("log")
+    if np.nanmax(-data, initial=-1) > 0:
+        axes.set_yscale("log")
     axes.invert_yaxis()
     days = _days_per_step(environment)
     if days is None:

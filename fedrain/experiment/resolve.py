@@ -61,6 +61,7 @@ def configure(
     task, kind = find_task(env), find_algorithm(algo)
     if "region" in environment:
         raise InputError("an experiment trains all regions: region is for environments")
+    environment = {k: v if k == "target" else plain(v) for k, v in environment.items()}
     chosen, options = _split(settings or {})
     if options := {**(environment.get("model_options") or {}), **options}:
         environment["model_options"] = options

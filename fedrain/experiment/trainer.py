@@ -62,7 +62,8 @@ class Trainer:
             own = jax.tree.map(lambda leaf, i=i, n=learners: jnp.asarray(leaf)[i, :n], actors)
             agents = training.agents._replace(actor=own)
             if agents.target_actor is not None:
-                agents = agents._replace(target_actor=own)
+                # A copy: training is given away to the loop, and no array may be given twice.
+                agents = agents._replace(target_actor=jax.tree.map(jnp.copy, own))
             agents = self.algorithm.schedule.start(agents, seen)
             self.trainings[i] = training._replace(agents=agents)
 

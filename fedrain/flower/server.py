@@ -229,9 +229,9 @@ class Federation:
 
 def open_run(configuration: Configuration, out: Path, resume: bool, strategy: str) -> None:
     """Make the run folder of a federation, or make sure that it is this one's."""
-    held = out / "configuration.json"
-    if resume and held.exists():
-        episodes = read_json(held).get("episodes")
+    stored = out / "configuration.json"
+    if resume and stored.exists():
+        episodes = read_json(stored).get("episodes")
         if episodes != configuration.episodes:
             raise InputError(
                 f"{out}: has {episodes} episodes, not {configuration.episodes}, and a federation "

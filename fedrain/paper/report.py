@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from matplotlib import rcParams
 
 from fedrain.baselines import static
-from fedrain.climate import BAND_NAMES
+from fedrain.climate import BAND_NAMES, EnergyBalanceModel
 from fedrain.envs import make
 from fedrain.io import write_whole
 from fedrain.paper.claims import judge_claims
@@ -48,8 +47,8 @@ from fedrain.tables import Table
 UNITS = {"surface_temperature": 0.01, "A": 0.02, "B": 2e-5}
 OFFSETS = {"surface_temperature": 0.0, "A": 280.0, "B": 2.0}
 SHOWN_COLDEST, SHOWN_WARMEST = -60.0, 60.0  # °C
-#: Where a named line style of matplotlib keeps its dashes, in units of the line's width.
-DASHES = {"--": "dashed", "-.": "dashdot", ":": "dotted"}
+#: Dashes of matplotlib's named line styles, in units of the line's width.
+DASHES = {"-": (), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1.0, 1.6), ":": (1.0, 1.65)}
 #: What the page draws, by its key in :mod:`fedrain.plotting`.
 DRAWN = ("target", "static", "limit", "model", "published", *PRESETS)
 
@@ -117,7 +116,7 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
     ranges = {"temperature": [SHOWN_COLDEST, SHOWN_WARMEST]}
     return {
         "steps": EPISODE_STEPS,
-        "daysPerStep": environment.model.days_per_step,
+        "daysPerStep": EnergyBalanceModel().days_per_step,
         "within": WITHIN,
         "styles": {key: _style(key) for key in DRAWN},
         "latitudes": np.round(columns.latitude, 4).tolist(),
@@ -205,10 +204,7 @@ def _style(key: str) -> dict[str, Any]:
 
 def _dash(line: Line, width: float) -> str:
     """A line style of matplotlib as SVG's ``stroke-dasharray``."""
-    if isinstance(line, str):
-        lengths = rcParams[f"lines.{DASHES[line]}_pattern"] if line in DASHES else ()
-    else:
-        lengths = line[1]
+    lengths = DASHES[line] if isinstance(line, str) else line[1]
     return " ".join(f"{width * length:.3g}" for length in lengths)
 
 

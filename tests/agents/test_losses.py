@@ -1,15 +1,18 @@
 """Every target and loss against a direct calculation in NumPy."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.agents import DDPG, TD3, TQC, Batch, Spaces
+from fedrain.agents import DDPG, SAC, TD3, TQC, Batch
 from fedrain.agents.quantile_huber import quantile_huber
 from fedrain.agents.tqc import without_largest
+from fedrain.envs import AgentSpec
 
-SPACES = Spaces(4, (-1.0, 1.4, 0.2), (1.0, 4.2, 0.3))
+SPEC = AgentSpec(4, (-1.0, 1.4, 0.2), (1.0, 4.2, 0.3))
 COMMON = {"tau": 0.1, "batch_size": 8, "width": 16, "policy_frequency": 2, "discount": 0.9}
 DETERMINISTIC = {**COMMON, "learning_rate": 1e-3, "exploration_noise": 0.1}
 SOFT = {
@@ -17,16 +20,16 @@ SOFT = {
     "actor_learning_rate": 1e-3,
     "critic_learning_rate": 2e-3,
     "alpha_learning_rate": 3e-3,
-    "quantiles": 5,
     "critics": 3,
     "target_frequency": 4,
 }
+QUANTILES = {**SOFT, "quantiles": 5}
 KEY = jax.random.key(3)
 
 
 def random_batch(seed=0, size=8) -> Batch:
     rng = np.random.default_rng(seed)
-    low, high = SPACES.bounds
+    low, high = SPEC.bounds
     return Batch(
         *(
             jnp.asarray(x, jnp.float32)
@@ -43,8 +46,8 @@ def random_batch(seed=0, size=8) -> Batch:
 def new_agent(algorithm, seed=0):
     """Targets that differ from what they follow."""
     keys = jax.random.split(jax.random.key(seed), 4)
-    agent = algorithm.init(keys[0], keys[1], SPACES)
-    other = algorithm.init(keys[2], keys[3], SPACES)
+    agent = algorithm.init(keys[0], keys[1], SPEC)
+    other = algorithm.init(keys[2], keys[3], SPEC)
     return agent._replace(target_critic=other.critic, target_actor=other.target_actor)
 
 
@@ -62,7 +65,7 @@ def member(critic, i):
 
 
 def policy(actor, observation):
-    low, high = (np.array(b, float) for b in SPACES.bounds)
+    low, high = (np.array(b, float) for b in SPEC.bounds)
     return (high + low) / 2 + (high - low) / 2 * np.tanh(forward(actor, observation))
 
 
@@ -79,13 +82,13 @@ def test_ddpg_target_and_losses(critics):
     o, a, r, o2 = (np.asarray(x, float) for x in batch)
     q2 = values(agent.target_critic, o2, policy(agent.target_actor, o2), critics)[..., 0]
     y = r + 0.9 * q2.mean(0)
-    np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPACES), y, rtol=1e-4)
+    np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPEC), y, rtol=1e-4)
     q = values(agent.critic, o, a, critics)[..., 0]
     loss, found = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
     np.testing.assert_allclose(loss, np.mean((q - y) ** 2, 1).sum(), rtol=1e-4)
     np.testing.assert_allclose(found, q, rtol=1e-4, atol=1e-6)
     expected = -values(agent.critic, o, policy(agent.actor, o), critics).mean()
-    actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPACES)
+    actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPEC)
     np.testing.assert_allclose(actor_loss, expected, rtol=1e-4)
 
 
@@ -97,19 +100,19 @@ def test_td3_target_and_losses(first):
     batch = random_batch(1)
     agent = new_agent(algorithm, 1)
     o, a, r, o2 = (np.asarray(x, float) for x in batch)
-    low, high = (np.array(b, float) for b in SPACES.bounds)
+    low, high = (np.array(b, float) for b in SPEC.bounds)
     noise = 0.6 * np.asarray(jax.random.normal(KEY, (8, 3)), float)
     assert (np.abs(noise) > 0.5).any()
     noisy = policy(agent.target_actor, o2) + np.clip(noise, -0.5, 0.5) * (high - low) / 2
-    # The published habit: every component between the bounds of component 0.
+    # The published quirk: every component between the bounds of component 0.
     clipped = np.clip(noisy, low[0], high[0]) if first else np.clip(noisy, low, high)
     y = r + 0.9 * values(agent.target_critic, o2, clipped, 2)[..., 0].min(0)
-    np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPACES), y, rtol=1e-4)
+    np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPEC), y, rtol=1e-4)
     q = values(agent.critic, o, a, 2)[..., 0]
     loss, _ = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
     np.testing.assert_allclose(loss, ((q - y) ** 2).mean(1).sum(), rtol=1e-4)
     expected = -values(agent.critic, o, policy(agent.actor, o), 2)[0].mean()
-    actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPACES)
+    actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPEC)
     np.testing.assert_allclose(actor_loss, expected, rtol=1e-4)
 
 
@@ -119,16 +122,54 @@ def squashed_normal(actor, observation, key):
     log_std = -5 + 3.5 * (np.tanh(raw) + 1)
     noise = np.asarray(jax.random.normal(key, mean.shape), float)
     u = mean + np.exp(log_std) * noise
-    low, high = (np.array(b, float) for b in SPACES.bounds)
+    low, high = (np.array(b, float) for b in SPEC.bounds)
     half = (high - low) / 2
     density = -0.5 * noise**2 - log_std - 0.5 * np.log(2 * np.pi)
     jacobian = np.log(half * (1 - np.tanh(u) ** 2) + 1e-6)
     return (high + low) / 2 + half * np.tanh(u), (density - jacobian).sum(1)
 
 
+def test_sac_target_and_losses():
+    """The lowest critic, in the target and for the actor alike."""
+    algorithm, batch = SAC(**SOFT), random_batch(2)
+    agent = new_agent(algorithm, 2)._replace(log_alpha=jnp.asarray(-0.7))
+    o, a, r, o2 = (np.asarray(x, float) for x in batch)
+    alpha = np.exp(-0.7)
+    action, log_p = squashed_normal(agent.actor, o2, KEY)
+    q2 = values(agent.target_critic, o2, action, 3)[..., 0]
+    assert len(np.unique(q2.argmin(0))) > 1
+    y = r + 0.9 * (q2.min(0) - alpha * log_p)
+    found = algorithm.critic_target(agent, batch, KEY, SPEC)
+    np.testing.assert_allclose(found[:, 0], y, rtol=1e-3, atol=1e-4)
+    q = values(agent.critic, o, a, 3)[..., 0]
+    loss, _ = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32)[:, None])
+    np.testing.assert_allclose(loss, ((q - y) ** 2).mean(1).sum(), rtol=1e-4)
+    action, log_p = squashed_normal(agent.actor, o, KEY)
+    q = values(agent.critic, o, action, 3)[..., 0].min(0)
+    noise = jax.random.normal(KEY, batch.action.shape)
+    loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, noise, SPEC)
+    np.testing.assert_allclose(loss, (alpha * log_p - q).mean(), rtol=1e-3)
+    np.testing.assert_allclose(log_probability, log_p, rtol=1e-3)
+
+
+def test_tqc_of_one_critic_with_one_quantile_is_sac_but_for_the_loss():
+    """The lowest of one is its mean: the same target, the same actor, half a Huber for a square."""
+    sac, tqc = SAC(**{**SOFT, "critics": 1}), TQC(**{**SOFT, "critics": 1}, quantiles=1, drop=0)
+    batch, agent = random_batch(4), new_agent(sac, 4)
+    jax.tree.map(np.testing.assert_array_equal, sac.init(KEY, KEY, SPEC), tqc.init(KEY, KEY, SPEC))
+    y = [algorithm.critic_target(agent, batch, KEY, SPEC) for algorithm in (sac, tqc)]
+    np.testing.assert_allclose(*y, rtol=1e-6)
+    actors = [algorithm.update_policy(agent, batch, KEY, SPEC)[0].actor for algorithm in (sac, tqc)]
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7), *actors)
+    q = sac.values(agent.critic, batch.observation, batch.action)
+    near = q[0] + jnp.linspace(-1, 1, 8)[:, None]
+    # ρ_τ(u) = |½ − 1{u < 0}| u²/2 = u²/4
+    np.testing.assert_allclose(4 * tqc.value_loss(q, near), sac.value_loss(q, near), rtol=1e-5)
+
+
 @pytest.mark.parametrize("drop", [0, 2])
 def test_tqc_target_and_losses(drop):
-    algorithm, batch = TQC(**SOFT, drop=drop), random_batch(2)
+    algorithm, batch = TQC(**QUANTILES, drop=drop), random_batch(2)
     agent = new_agent(algorithm, 2)._replace(log_alpha=jnp.asarray(-0.7))
     o, _, r, o2 = (np.asarray(x, float) for x in batch)
     alpha = np.exp(-0.7)
@@ -136,12 +177,12 @@ def test_tqc_target_and_losses(drop):
     z = values(agent.target_critic, o2, action, 3)  # critic, batch, quantile
     pooled = np.sort(z.transpose(1, 0, 2).reshape(8, 15), axis=1)[:, : 15 - 3 * drop]
     y = r[:, None] + 0.9 * (pooled - alpha * log_p[:, None])
-    found = algorithm.critic_target(agent, batch, KEY, SPACES)
+    found = algorithm.critic_target(agent, batch, KEY, SPEC)
     np.testing.assert_allclose(np.sort(found, axis=1), np.sort(y, axis=1), rtol=1e-3, atol=1e-4)
     action, log_p = squashed_normal(agent.actor, o, KEY)
     q = values(agent.critic, o, action, 3).mean((0, 2))
     noise = jax.random.normal(KEY, batch.action.shape)
-    loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, noise, SPACES)
+    loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, noise, SPEC)
     np.testing.assert_allclose(loss, (alpha * log_p - q).mean(), rtol=1e-3)
     np.testing.assert_allclose(log_probability, log_p, rtol=1e-3)
 
@@ -190,9 +231,9 @@ def test_quantile_huber_finds_quantiles():
     np.testing.assert_allclose(theta[0, 0], expected, atol=2.0)
 
 
-def test_alpha_moves_towards_the_target_entropy():
+@pytest.mark.parametrize("algorithm", [SAC(**SOFT), TQC(**QUANTILES)], ids=["sac", "tqc"])
+def test_alpha_moves_towards_the_target_entropy(algorithm):
     """log α falls where the entropy is above its target, −dim(a), and rises below."""
-    algorithm = TQC(**SOFT)
     agent = new_agent(algorithm, 3)
     batch = random_batch(3)
     for bias, rises in ((-8.0, True), (0.458, False)):  # log-std −5 and 0
@@ -201,7 +242,7 @@ def test_alpha_moves_towards_the_target_entropy():
             bias=last.bias.at[3:].set(bias), weight=last.weight.at[:, 3:].set(0)
         )
         after, _ = algorithm.update_policy(
-            agent._replace(actor=(*hidden, shifted)), batch, KEY, SPACES
+            agent._replace(actor=(*hidden, shifted)), batch, KEY, SPEC
         )
         assert (after.log_alpha > agent.log_alpha) == rises
 
@@ -209,11 +250,11 @@ def test_alpha_moves_towards_the_target_entropy():
 def test_td3_without_its_additions_is_ddpg():
     ddpg = DDPG(**DETERMINISTIC)
     td3 = TD3(**DETERMINISTIC, critics=1, policy_noise=0.0, noise_clip=0.0)
-    agents = [algorithm.init(KEY, KEY, SPACES) for algorithm in (ddpg, td3)]
+    agents = [algorithm.init(KEY, KEY, SPEC) for algorithm in (ddpg, td3)]
     for step in range(4):
         batch = random_batch(step)
         agents = [
-            algorithm.update(agent, batch, KEY, jnp.asarray(step), SPACES)[0]
+            algorithm.update(agent, batch, KEY, jnp.asarray(step), SPEC)[0]
             for algorithm, agent in zip((ddpg, td3), agents, strict=True)
         ]
     jax.tree.map(np.testing.assert_array_equal, *agents)
@@ -221,9 +262,9 @@ def test_td3_without_its_additions_is_ddpg():
 
 def test_policy_and_targets_wait_for_their_turn():
     algorithm = TD3(**{**DETERMINISTIC, "policy_frequency": 3})
-    agent = algorithm.init(KEY, KEY, SPACES)
+    agent = algorithm.init(KEY, KEY, SPEC)
     for step in range(1, 7):
-        after, losses = algorithm.update(agent, random_batch(), KEY, jnp.asarray(step), SPACES)
+        after, losses = algorithm.update(agent, random_batch(), KEY, jnp.asarray(step), SPEC)
         moved = not np.array_equal(after.actor[0].weight, agent.actor[0].weight)
         target_moved = not np.array_equal(
             after.target_critic[0].weight, agent.target_critic[0].weight
@@ -232,11 +273,13 @@ def test_policy_and_targets_wait_for_their_turn():
         assert np.isnan(losses.actor_loss) == (step % 3 != 0)
 
 
-def test_tqc_policy_catches_up_and_targets_keep_their_own_time():
-    algorithm = TQC(**{**SOFT, "policy_frequency": 3})
-    agent = algorithm.init(KEY, KEY, SPACES)
+@pytest.mark.parametrize("kind", [SAC, partial(TQC, quantiles=5)], ids=["sac", "tqc"])
+def test_soft_policies_catch_up_and_targets_keep_their_own_time(kind):
+    algorithm = kind(**{**SOFT, "policy_frequency": 3})
+    update = jax.jit(lambda agent, step: algorithm.update(agent, random_batch(), KEY, step, SPEC))
+    agent = algorithm.init(KEY, KEY, SPEC)
     for step in range(1, 13):
-        after, _ = algorithm.update(agent, random_batch(), KEY, jnp.asarray(step), SPACES)
+        after, _ = update(agent, jnp.asarray(step))
         counts = (after.actor_optimiser[0].count, after.alpha_optimiser[0].count)
         assert counts == ((3, 3) if step % 3 == 0 else (0, 0))
         target_moved = not np.array_equal(
@@ -249,7 +292,7 @@ def test_first_step_of_adam_is_the_learning_rate():
     """After one step m/√v is the sign of the gradient."""
     algorithm = DDPG(**DETERMINISTIC)
     agent = new_agent(algorithm)
-    after, _ = algorithm.update(agent, random_batch(), KEY, jnp.asarray(1), SPACES)
+    after, _ = algorithm.update(agent, random_batch(), KEY, jnp.asarray(1), SPEC)
     change = np.abs(np.asarray(after.critic[1].weight - agent.critic[1].weight))
     active = change > 1e-4
     assert active.mean() > 0.3
@@ -257,16 +300,17 @@ def test_first_step_of_adam_is_the_learning_rate():
 
 
 def test_actions_stay_within_bounds():
-    for algorithm in (DDPG(**DETERMINISTIC), TD3(**DETERMINISTIC), TQC(**SOFT)):
-        agent = algorithm.init(KEY, KEY, SPACES)
+    soft = SAC(**SOFT), TQC(**QUANTILES)
+    for algorithm in (DDPG(**DETERMINISTIC), TD3(**DETERMINISTIC), *soft):
+        agent = algorithm.init(KEY, KEY, SPEC)
         for seed in range(50):
             key = jax.random.key(seed)
             observation = 100 * jax.random.normal(key, (4,))
             noise = jax.random.normal(jax.random.fold_in(key, 1), (3,))
             for action in (
-                algorithm.explore(agent, observation, noise, SPACES),
-                algorithm.act(agent.actor, observation, noise, SPACES),
+                algorithm.explore(agent, observation, noise, SPEC),
+                algorithm.act(agent.actor, observation, noise, SPEC),
             ):
-                low, high = SPACES.bounds
+                low, high = SPEC.bounds
                 assert (action >= low - 1e-6).all()
                 assert (action <= high + 1e-6).all()

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.agents import DDPG, TQC
+from fedrain.agents import DDPG, SAC
 from fedrain.agents.networks import Layer, apply_network, apply_stack, soft_update, squash
 from tests.agents.test_losses import (
     DETERMINISTIC,
     KEY,
     SOFT,
-    SPACES,
+    SPEC,
     member,
     new_agent,
     random_batch,
@@ -30,7 +30,7 @@ def test_gradients_of_networks_are_those_of_automatic_differentiation():
         apart = (Layer(first.weight.transpose(1, 0, 2), first.bias), *others)
         return jax.vmap(one, in_axes=(0, None))(apart, x)
 
-    agent = new_agent(TQC(**SOFT))
+    agent = new_agent(SAC(**SOFT))
     x = random_batch().observation
     pair = jnp.concatenate([x, random_batch().action], axis=-1)
     for ours, theirs, network, inputs in (
@@ -65,7 +65,7 @@ def test_soft_update():
 
 
 def test_networks_start_within_their_fan_in():
-    agent = DDPG(**{**DETERMINISTIC, "width": 64}).init(KEY, KEY, SPACES)
+    agent = DDPG(**{**DETERMINISTIC, "width": 64}).init(KEY, KEY, SPEC)
     for network in (agent.actor, member(agent.critic, 0)):
         for weight, *bias in network:
             bound = weight.shape[0] ** -0.5

@@ -47,6 +47,13 @@ def one_update(algorithm, step=STEPS // 2):
     return before, update(jnp.asarray(step))
 
 
+def two_agents(algo):
+    """Before and after an update of some kind, which changed all weights."""
+    algorithm = small(algo)
+    keys = jax.random.split(jax.random.key(0), 4)
+    return algorithm, *(algorithm.init(*keys[i : i + 2], SPEC) for i in (0, 2))
+
+
 def change(before, after):
     return jax.tree.map(lambda a, b: np.asarray(b - a), before, after)
 
@@ -100,56 +107,62 @@ def test_the_first_actions_are_uniform_between_the_bounds():
 @every_algorithm
 def test_steps_grow_shorter_over_the_run(algo):
     """Of actor and critics: from the whole step at first down to ``final_rate`` of it."""
-    before, full = one_update(small(algo))
-    _, part = one_update(small(algo, final_rate=0.2))
-    for name in ("actor", "critic"):
-        old = getattr(before.agents, name)
-        expected = jax.tree.map(lambda x: 0.6 * x, change(old, getattr(full.agents, name)))
-        close(change(old, getattr(part.agents, name)), expected)
-    assert max(np.abs(leaf).max() for leaf in jax.tree.leaves(expected)) > 0
+    _, before, after = two_agents(algo)
+    for passed, share in ((0.0, 1.0), (0.5, 0.6), (1.0, 0.2)):
+        cut = Schedule(final_rate=0.2).limit(before, after, SPEC, jnp.asarray(passed))
+        for name in ("actor", "critic"):
+            old, new, found = (getattr(agent, name) for agent in (before, after, cut))
+            close(change(old, found), jax.tree.map(lambda x, s=share: s * x, change(old, new)))
 
 
-@every_algorithm
-def test_nothing_is_learnt_before_the_warm_up_is_over(algo):
-    before, after = one_update(small(algo), step=1)
+def test_a_step_of_training_is_limited_by_the_schedule():
+    """The update in the middle of the run takes 0.6 of its length."""
+    before, full = one_update(small("sac"))
+    _, part = one_update(small("sac", final_rate=0.2))
+    whole = change(before.agents.critic, full.agents.critic)
+    assert max(np.abs(leaf).max() for leaf in jax.tree.leaves(whole)) > 1e-4
+    expected = jax.tree.map(lambda x: 0.6 * x, whole)
+    close(change(before.agents.critic, part.agents.critic), expected)
+
+
+def test_nothing_is_learnt_before_the_warm_up_is_over():
+    before, after = one_update(small("ddpg"), step=1)
     jax.tree.map(np.testing.assert_array_equal, after.agents, before.agents)
     assert not np.array_equal(after.rows, before.rows)
 
 
 def test_several_updates_are_as_many_steps_of_adam():
-    _, after = one_update(small("sac", updates=3))
+    _, after = one_update(small("ddpg", updates=3))
     assert after.agents.critic_optimiser[0].count.tolist() == [3, 3]
 
 
 @every_algorithm
 def test_what_is_common_and_constant_depends_on_nothing_seen(algo):
-    algorithm = small(algo, common_constant=True, common_rate=0.5)
-    before, after = one_update(algorithm)
-    actor = after.agents.actor
+    algorithm, before, after = two_agents(algo)
+    schedule = Schedule(common_constant=True, common_rate=0.5, final_rate=0.1)
+    before = schedule.start(before, SPEC)
+    actor = schedule.limit(before, after, SPEC, jnp.asarray(0.8)).actor
     common = are_common(SPEC, actor[-1].weight.shape[-1])
-    assert (actor[-1].weight[..., common] == 0).all()
-    assert (actor[-1].weight[..., ~common] != 0).all()
-    one, other = (
-        jax.vmap(lambda a, o: algorithm.act(a, o, jnp.zeros(3), SPEC))(actor, x)
-        for x in (jnp.zeros((2, 4)), jnp.ones((2, 4)))
-    )
-    np.testing.assert_array_equal(one[:, 1], other[:, 1])
-    assert (one[:, 0] != other[:, 0]).all()
-    # Its bias takes half the step that it would take.
-    _, full = one_update(small(algo, common_constant=True))
-    old, half, whole = (t.agents.actor[-1].bias[:, 1] for t in (before, after, full))
-    np.testing.assert_allclose(half - old, 0.5 * (whole - old), rtol=1e-3)
+    for network in (before.actor, actor):
+        assert (network[-1].weight[..., common] == 0).all()
+        assert (network[-1].weight[..., ~common] != 0).all()
+        one, other = (algorithm.act(network, x * jnp.ones(4), jnp.zeros(3), SPEC) for x in (0, 1))
+        assert one[1] == other[1]
+        assert one[0] != other[0]
+    # Its bias takes half the step that it would take, whatever final_rate says of the others.
+    old, half, whole = (network[-1].bias[1] for network in (before.actor, actor, after.actor))
+    np.testing.assert_allclose(half - old, 0.5 * (whole - old), rtol=1e-4)
 
 
 def test_agents_are_pulled_to_their_last_average():
     """A pull of 1 leaves the actor where the average was; one of p takes p of the way back."""
-    before, free = one_update(small("sac"))
-    _, part = one_update(small("sac", proximal=0.25))
-    _, stuck = one_update(small("sac", proximal=1.0))
-    close(stuck.agents.actor, before.agents.actor)
-    moved = change(before.agents.actor, free.agents.actor)
-    expected = jax.tree.map(lambda x: 0.75 * x, moved)
-    close(change(before.agents.actor, part.agents.actor), expected)
+    _, before, after = two_agents("sac")
+    for pull in (0.25, 1.0):
+        schedule = Schedule(proximal=pull)
+        start = schedule.start(before, SPEC)
+        found = schedule.limit(start, after._replace(anchor=start.anchor), SPEC, jnp.asarray(0.5))
+        expected = jax.tree.map(lambda x, p=pull: (1 - p) * x, change(before.actor, after.actor))
+        close(change(before.actor, found.actor), expected)
 
 
 # -------------------------------------------------------------------- what is explored together

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fedrain.climate import Columns, Field, Forcing, HostModel, Parameter, ParameterTable
+from fedrain.envs import Task
 
 COLUMNS = Columns.lat_lon(4, 6)
 TABLE = ParameterTable(
@@ -39,11 +40,11 @@ class Toy:
     fields = FIELDS
     forcings = (Forcing("push", "K"),)
 
-    def init(self, key, warmth=-3.0):  # noqa: ARG002
+    def init(self, key, warmth=-3.0):
         start = jnp.broadcast_to(jnp.asarray(warmth, float), (len(COLUMNS),))
         return {"T": start, "q": jnp.zeros((len(COLUMNS), 2))}
 
-    def step(self, state, parameters, forcing, key):  # noqa: ARG002
+    def step(self, state, parameters, forcing, key):
         aim = parameters["heat"] + parameters["shift"] + forcing["push"]
         return {
             "T": state["T"] + (aim - state["T"]) / 2,
@@ -116,12 +117,17 @@ class Host(HostModel):
     fields = FIELDS
     forcings = Toy.forcings
 
-    def init_host(self, rng, warmth=-3.0):  # noqa: ARG002
+    def init_host(self, rng, warmth=-3.0):
         start = np.broadcast_to(warmth, (len(COLUMNS),))
         return {"warmth": start, "humidity": np.zeros((len(COLUMNS), 2))}
 
-    def step_host(self, state, parameters, forcing, rng):  # noqa: ARG002
+    def step_host(self, state, parameters, forcing, rng):
         aim = parameters["heat"] + parameters["shift"] + forcing["push"]
         state["warmth"] += (aim - state["warmth"]) / 2
         state["humidity"] += (parameters["source"] - state["humidity"]) / 2
         return state
+
+
+SMALL = {"agents": 4, "judge": BOTH, "target": TARGET, "episode_length": 8}
+TASK = Task(model=Toy(), **SMALL)
+HOST_TASK = Task(model=Host(), **SMALL)

@@ -1,6 +1,5 @@
 import math
 
-import numpy as np
 import pytest
 
 from fedrain.climate import SURFACE_TEMPERATURE, Field, Forcing
@@ -15,13 +14,6 @@ def test_shape_and_attributes():
     assert layered.title == "air temperature"
     assert surface.attributes == {"long_name": "depth of snow", "units": "m"}
     assert SURFACE_TEMPERATURE.attributes["standard_name"] == "surface_temperature"
-
-
-@pytest.mark.parametrize("levels", [[1000, 500], np.array([1000.0, 500.0]), (1000.0, 500.0)])
-def test_levels_of_any_kind_can_be_hashed(levels):
-    one = Field("air_temperature", "K", levels=levels)
-    assert one.levels == (1000.0, 500.0)
-    assert hash(one) == hash(Field("air_temperature", "K", levels=(1000.0, 500.0)))
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.agents import Spaces, load_algorithm
+from fedrain.agents import load_algorithm
+from fedrain.envs import AgentSpec
 from fedrain.errors import InputError
 from fedrain.federation import Sharing, actor_distance, average, mean_network
 from fedrain.federation.mixing import SCHEMES
 
-SPACES = Spaces(3, (0.0, 0.0), (1.0, 1.0))
+SPEC = AgentSpec(3, (0.0, 0.0), (1.0, 1.0))
 
 
 def stack(number, algo="ddpg"):
     algorithm = load_algorithm(algo)
     keys = jax.random.split(jax.random.key(0), number)
-    return jax.vmap(lambda key: algorithm.init(key, key, SPACES))(keys)
+    return jax.vmap(lambda key: algorithm.init(key, key, SPEC))(keys)
 
 
 def test_the_mean_goes_to_all_agents():

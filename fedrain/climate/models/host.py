@@ -92,9 +92,10 @@ class HostModel(ABC):
 
         def on_host(bits: Any, values: dict[str, Any]) -> ModelState:
             doubles = _unpacked(values, dtype)
-            with _one_at_a_time:
-                made = self.init_host(_generator(bits), **jax.tree.map(_number, doubles))
-            return _packed_on_host(_like(self._template, made, dtype))
+            with self._said_in_one_line("init_host"):
+                with _one_at_a_time:
+                    made = self.init_host(_generator(bits), **jax.tree.map(_number, doubles))
+                return _packed_on_host(_like(self._template, made, dtype))
 
         dtype = jnp.result_type(float)
         given = {name: jnp.asarray(value, dtype) for name, value in start.items()}

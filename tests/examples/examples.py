@@ -1,0 +1,78 @@
+"""The example models, and how each is named on the command line."""
+
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from fedrain.envs import Environment, Task, make
+from fedrain.references import load
+
+FOLDER = Path(__file__).parents[2] / "examples"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A file, what of it is named, and by which option."""
+
+    files: tuple[str, ...]  # the first is named
+    name: str = "task"
+    agents: int = 6
+    in_jax: bool = True
+
+    @property
+    def option(self) -> str:
+        return "--env" if self.name == "task" else "--model"
+
+    @property
+    def reference(self) -> str:
+        folder = compiled_in() if len(self.files) > 1 else FOLDER
+        return f"{folder / self.files[0]}:{self.name}"
+
+    def thing(self):
+        """The task, or the class of the model."""
+        return load(self.reference, "example")
+
+    def make(self, **options) -> Environment:
+        thing = self.thing()
+        if isinstance(thing, Task):
+            return make(thing, **options)
+        return make("ebm-v3", model=thing, **options)
+
+
+@cache
+def compiled_in() -> Path:
+    """A folder outside the checkout where the Fortran example is compiled."""
+    folder = Path(mkdtemp()) / "fortran"
+    shutil.copytree(FOLDER / "fortran", folder, ignore=shutil.ignore_patterns("*.so"))
+    return folder.parent
+
+
+EXAMPLES = {
+    "heat_capacity": Example(("heat_capacity.py",), "LandAndSea"),
+    "diffusivity_only": Example(("diffusivity_only.py",)),
+    "albedo": Example(("albedo.py",)),
+    "two_layer": Example(("two_layer.py",)),
+    "season": Example(("season.py",)),
+    "lat_lon": Example(("lat_lon.py",), agents=8),
+    "numpy_model": Example(("numpy_model.py",), "Budyko", in_jax=False),
+    "fortran": Example(("fortran/ebm.py", "fortran/ebm.f90"), "FortranModel", in_jax=False),
+}
+no_fortran = pytest.mark.skipif(
+    shutil.which("gfortran") is None, reason="gfortran, which f2py compiles with, is not installed"
+)
+
+
+def examples(condition=lambda example: True):
+    """Parameters of a test: those examples for which it is meant."""
+    return pytest.mark.parametrize(
+        "example",
+        [
+            pytest.param(example, id=name, marks=[no_fortran] if name == "fortran" else [])
+            for name, example in EXAMPLES.items()
+            if condition(example)
+        ],
+    )
