@@ -119,14 +119,16 @@ def returns_figure(run: Run) -> Figure:
     axes = figure.subplots()
     steps = run.returns.step.values
     named = len(data) <= len(REGIONS)
+    drawn: list[np.ndarray] = []
     for agent, values in enumerate(data):
         look = REGIONS[agent % len(REGIONS)]
         mean, half = interval(-values)
+        drawn.append(mean)
         label = environment.division.name(environment.regions[agent]) if named else ""
         draw(axes, look, steps, mean, label)
         band(axes, look, steps, mean - half, mean + half)
-    if np.nanmax(-data, initial=-1) > 0:
-        axes.set_yscale("log")
+    if any(np.isfinite(values).any() for values in drawn):
+        axes.set_yscale("log")  # where all seeds have diverged there is nothing to scale
     axes.invert_yaxis()
     days = _days_per_step(environment)
     if days is None:

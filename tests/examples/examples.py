@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -12,6 +12,7 @@ from fedrain.envs import Environment, Task, make
 from fedrain.references import load
 
 FOLDER = Path(__file__).parents[2] / "examples"
+_TEMPORARY = TemporaryDirectory()
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class Example:
 @cache
 def compiled_in() -> Path:
     """A folder outside the checkout where the Fortran example is compiled."""
-    folder = Path(mkdtemp()) / "fortran"
-    shutil.copytree(FOLDER / "fortran", folder, ignore=shutil.ignore_patterns("*.so"))
-    return folder.parent
+    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    shutil.copytree(FOLDER / "fortran", Path(_TEMPORARY.name) / "fortran", ignore=ignored)
+    return Path(_TEMPORARY.name)
 
 
 EXAMPLES = {
@@ -66,7 +67,7 @@ no_fortran = pytest.mark.skipif(
 )
 
 
-def examples(condition=lambda example: True):
+def examples(condition=bool):
     """Parameters of a test: those examples for which it is meant."""
     return pytest.mark.parametrize(
         "example",

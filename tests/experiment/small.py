@@ -21,6 +21,17 @@ exploration_noise = 0.2
 policy_frequency = 3
 warmup_steps = 20
 
+[sac]
+actor_learning_rate = 1e-3
+critic_learning_rate = 1e-3
+alpha_learning_rate = 1e-3
+tau = 0.02
+batch_size = 16
+width = 16
+policy_frequency = 2
+target_frequency = 1
+warmup_steps = 20
+
 [tqc]
 actor_learning_rate = 1e-3
 critic_learning_rate = 1e-3
@@ -32,17 +43,6 @@ policy_frequency = 3
 target_frequency = 2
 quantiles = 5
 critics = 2
-warmup_steps = 20
-
-[sac]
-actor_learning_rate = 1e-3
-critic_learning_rate = 1e-3
-alpha_learning_rate = 1e-3
-tau = 0.02
-batch_size = 16
-width = 16
-policy_frequency = 2
-target_frequency = 1
 warmup_steps = 20
 """
 
