@@ -11,7 +11,7 @@ from importlib.resources import files
 from fedrain.baselines.optimise import has_gradient
 from fedrain.baselines.static import static
 from fedrain.envs import Environment, make
-from fedrain.envs.environment import same_task
+from fedrain.envs.tasks import same_task
 
 
 def known_limit(environment: Environment) -> float | None:

@@ -24,14 +24,14 @@ from jaxtyping import Array, ArrayLike, Float, Key
 
 from fedrain.climate.columns import Regions, frozen, is_integer
 from fedrain.climate.fields import Field
-from fedrain.climate.model import ClimateModel, ModelState, check_model, check_start, same_structure
+from fedrain.climate.model import ClimateModel, ModelState, check_model, check_start
 from fedrain.climate.parameters import ParameterTable
 from fedrain.envs.episode import EnvParams, State, Transition, draw, in_force
 from fedrain.envs.observation import EXTRAS, Observation
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
 
-__all__ = ["EnvParams", "Environment", "State", "Transition", "is_integer", "same_task"]
+__all__ = ["EnvParams", "Environment", "State", "Transition", "is_integer"]
 
 
 @dataclass(frozen=True)
@@ -221,14 +221,14 @@ class Environment:
         """
         key = jax.random.key(0) if key is None else key
         params = self.params if params is None else params
-        keys = jax.random.split(key, 3 * self.climates).reshape(self.climates, 3)
+        keys, every = self._climate_keys(key, 3), 1 if self.shared_climate else self.agents
 
         def start(keys: Key[Array, "3"], bounds: Any) -> tuple[ModelState, Any]:
             drawn = draw(keys[0], params.start)
             return self.model.init(keys[1], **drawn), draw(keys[2], bounds)
 
         spread = {
-            name: jnp.broadcast_to(jnp.asarray(bounds), (self.climates, 2))
+            name: self._here(jnp.broadcast_to(jnp.asarray(bounds), (every, 2)))
             for name, bounds in params.forcing.items()
         }
         climate, forcing = jax.vmap(start)(keys, spread)
@@ -267,10 +267,19 @@ class Environment:
         params: EnvParams,
     ) -> State:
         """Every climate one step later, with these parameters."""
-        keys = jax.random.split(key, self.climates)
+        keys = self._climate_keys(key, 1)[:, 0]
         forcing = in_force(state, params, self.model.forcings)
         climate = jax.vmap(self.model.step)(state.climate, parameters, forcing, keys)
         return State(climate, state.forcing, state.time + 1)
+
+    def _here(self, values: Any) -> Any:
+        """What is here of something that the climate of every agent has."""
+        return values if self.only_region is None else values[np.array(self.regions)]
+
+    def _climate_keys(self, key: Key[Array, ""], each: int) -> Key[Array, "climate each"]:
+        """Keys of the climates that are here, the same whether or not the others are."""
+        every = 1 if self.shared_climate else self.agents
+        return self._here(jax.random.split(key, each * every).reshape(every, each))
 
     def reward(self, state: State, params: EnvParams) -> Float[Array, " agent"]:
         """How well each agent's own region fits the target."""
@@ -330,7 +339,7 @@ class Environment:
         observation, agents = self.observation, len(self.regions)
         shown = {one.name: self._shown(seen[one.name]) for one in observation.sensed}
         if params.noise is not None and key is not None:
-            shown = observation.measured(shown, jnp.asarray(params.noise), key)
+            shown = observation.measured(shown, jnp.asarray(params.noise), key, self.regions)
         target = {}
         if observation.shows("target") or observation.shows("error"):
             for name, _ in self.judged:
@@ -390,10 +399,3 @@ class Environment:
     def check_start(self, params: EnvParams | None = None) -> None:
         """Refuse a start that the model cannot show."""
         check_start(self.model, (self.params if params is None else params).start)
-
-
-def same_task(one: Environment, other: Environment) -> bool:
-    """Whether two environments are equal, and so are their start, target, forcing and noise."""
-    if one != other or not same_structure(one.params, other.params):
-        return False
-    return jax.tree.all(jax.tree.map(np.array_equal, one.params, other.params))

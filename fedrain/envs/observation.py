@@ -86,13 +86,22 @@ class Observation:
         shown: Mapping[str, Float[Array, "agent seen ..."]],
         noise: Float[Array, ""],
         key: Key[Array, ""],
+        regions: tuple[int, ...],
     ) -> dict[str, Float[Array, "agent seen ..."]]:
-        """The fields with the error of the sensors, which field and error then have in common."""
+        """The fields with the error of the sensors, which field and error then have in common.
+
+        Each of the ``regions`` draws its own, the same whether or not the others are here.
+        """
         key = jax.random.fold_in(key, _NOISE)
+        keys = jax.vmap(lambda region: jax.random.fold_in(key, region))(jnp.asarray(regions))
         noisy = dict(shown)
         for i, field in enumerate(self.sensed):
             values = shown[field.name]
-            drawn = jax.random.normal(jax.random.fold_in(key, i), values.shape, values.dtype)
+
+            def normal(own: Key[Array, ""], i: int = i, like: Array = values) -> Array:
+                return jax.random.normal(jax.random.fold_in(own, i), like.shape[1:], like.dtype)
+
+            drawn = jax.vmap(normal)(keys)
             noisy[field.name] = values + noise.astype(values.dtype) * field.scale * drawn
         return noisy
 

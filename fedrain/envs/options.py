@@ -50,6 +50,8 @@ def judged_fields(judge: Any, model: ClimateModel) -> tuple[tuple[str, float], .
         pairs = tuple((str(name), weight) for name, weight in judge.items())
     else:
         pairs = tuple((name, 1.0) for name in names_of("judge", judge) or ())
+    if not pairs:
+        raise InputError("an environment needs a field to judge")
     for name, weight in pairs:
         if not _is_number(weight) or weight <= 0:
             raise InputError(f"the weight of {name} must be a positive number, not {weight!r}")
@@ -128,7 +130,8 @@ def _pair(what: str, value: Any, wide: bool = False) -> Any:
     if array.ndim == 0 or (wide and array.ndim == 1 and len(array) != 2):
         array = np.stack([array, array])
     if not np.isfinite(array).all() or len(array) != 2 or (array.ndim > 1 and not wide):
-        raise InputError(f"{what}: must be a number, or a pair (low, high), not {value!r}")
+        said = " ".join(repr(value).split())  # an array may be several lines
+        raise InputError(f"{what}: must be a number, or a pair (low, high), not {said}")
     if (array[0] > array[1]).any():
         raise InputError(f"{what}: the lower bound exceeds the upper one")
     return array

@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+import jax
+import numpy as np
+
 from fedrain.climate import (
     ENERGY_BALANCE_PARAMETERS,
     ClimateModel,
@@ -173,7 +176,7 @@ def make(
     judge: Mapping[str, float] | Sequence[str] | str | None = None,
     observe: Sequence[str] | str | None = None,
     target: Target = None,
-    start: Mapping[str, Bounds] | Sequence[float] | float | None = None,
+    start: Mapping[str, Bounds] | Bounds = None,
     forcing: Mapping[str, Bounds] | None = None,
     ramp: int | None = None,
     noise: float | None = None,
@@ -274,3 +277,10 @@ def _retabled(model: Any, tuned: dict[str, Any]) -> ClimateModel:
             f"{', '.join(tuned)}: {type(model).__name__} must be a dataclass with a field `table`"
         )
     return replace(model, table=model.table.replace(**tuned))
+
+
+def same_task(one: Environment, other: Environment) -> bool:
+    """Whether two environments are equal, and so are their start, target, forcing and noise."""
+    if one != other or not same_structure(one.params, other.params):
+        return False
+    return jax.tree.all(jax.tree.map(np.array_equal, one.params, other.params))

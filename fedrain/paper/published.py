@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fedrain.climate import BAND_NAMES
 from fedrain.envs import make
-from fedrain.envs.environment import same_task
+from fedrain.envs.tasks import same_task
 from fedrain.experiment import Configuration
 from fedrain.federation import Sharing
 from fedrain.paper.matrix import Cell

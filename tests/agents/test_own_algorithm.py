@@ -12,7 +12,7 @@ import pytest
 from fedrain.agents import SAC, TD3, Agent, Algorithm, Losses, load_algorithm, make_algorithm
 from fedrain.agents.networks import Layer, apply_network, init_network, squash
 from fedrain.agents.presets import hyperparameters_of
-from fedrain.envs import AgentSpec, make
+from fedrain.envs import make
 from fedrain.errors import InputError
 from tests.agents.test_losses import KEY, SOFT, SPEC, random_batch
 
@@ -103,47 +103,39 @@ def test_it_is_fine_without_a_decorator_if_it_has_no_fields_of_its_own():
     class Forgotten(TD3):
         critics: int = 5  # not a field: there would be two critics
 
-    with pytest.raises(InputError, match="^Forgotten: decorate it with @dataclass"):
+    with pytest.raises(InputError, match=r"^Forgotten: decorate it with @dataclass"):
         load_algorithm(Forgotten, "corrected")
 
 
-def broken(**methods):
-    return type("Broken", (Still,), methods)
+LOST = Agent(jnp.ones(3), (), None, (), None, None)
+NOTHING = Losses(*jnp.zeros(3))
+#: Functions in place of those of the class above, and what is said of them.
+UNFIT = [
+    ("init", lambda *_: 3, "init must give a fedrain.agents.Agent"),
+    ("init", lambda: 3, r"init fails \(TypeError: "),
+    ("init", lambda *_: LOST, "the actor must be a tuple of fedrain.agents.networks.Layer"),
+    ("act", lambda *given: given[2], r"act gives shape \(4,\) instead of \(3,\)"),
+    ("explore", lambda *_: (1, 2), r"explore gives shape None instead of \(3,\)"),
+    ("update", lambda *given: given[1], "update must give an Agent and Losses"),
+    (
+        "update",
+        lambda *given: (given[1]._replace(more=1.0), NOTHING),
+        "update changes the structure, shapes or types of the agent",
+    ),
+    (
+        "update",
+        lambda *given: (given[1], NOTHING._replace(q=given[2].reward)),
+        "each of the Losses must be one number",
+    ),
+    ("update", lambda *_: 1 / 0, r"update fails \(ZeroDivisionError: "),
+]
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        (broken(init=lambda self, a, b, spec: 3), "init must give a fedrain.agents.Agent"),
-        (broken(init=lambda self, a, b: 3), r"init fails \(TypeError: "),
-        (
-            broken(init=lambda self, a, b, spec: Agent(jnp.ones(3), (), None, (), None, None)),
-            "the actor must be a tuple of fedrain.agents.networks.Layer",
-        ),
-        (
-            broken(act=lambda self, actor, seen, noise, spec: seen),
-            r"act gives shape \(4,\) instead of \(3,\)",
-        ),
-        (
-            broken(explore=lambda self, agent, seen, noise, spec: (noise, 1)),
-            r"explore gives shape None instead of \(3,\)",
-        ),
-        (broken(update=lambda self, agent, *_: agent), "update must give an Agent and Losses"),
-        (
-            broken(update=lambda self, agent, *_: (agent._replace(more=1.0), Losses(0, 0, 0))),
-            "update changes the structure, shapes or types of the agent",
-        ),
-        (
-            broken(update=lambda self, agent, batch, *_: (agent, Losses(batch.reward, 0.0, 0.0))),
-            "each of the Losses must be one number",
-        ),
-        (broken(update=lambda self, agent, *_: 1 / 0), "update fails .ZeroDivisionError: "),
-    ],
-)
-def test_functions_that_do_not_fit_are_refused_in_one_line(kind, message):
-    with pytest.raises(InputError, match=f"^Broken: {message}") as error:
-        load_algorithm(kind).check(AgentSpec(4, SPEC.low, SPEC.high, (1.0,) * 4, ((0, 0),), (1,),
-                                             ((0, 1),), True))  # fmt: skip
+@pytest.mark.parametrize(("name", "function", "message"), UNFIT)
+def test_functions_that_do_not_fit_are_refused_in_one_line(name, function, message):
+    unfit = type("Unfit", (Still,), {name: function})
+    with pytest.raises(InputError, match=f"^Unfit: {message}") as error:
+        load_algorithm(unfit, "fedrain", SPEC).check(SPEC)
     assert "\n" not in str(error.value)
 
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from fedrain.climate import Columns, EnergyBalanceModel, Field, ncep_zonal_mean
-from fedrain.envs import Task, make, rollout
-from fedrain.envs.environment import same_task
+from fedrain.envs import Task, make, options, rollout
+from fedrain.envs.tasks import same_task
 from fedrain.errors import InputError
 from tests.climate.models import AIR, FIELDS, SURFACE, HostLayered, Layered
 from tests.envs.layered import (
     AIR_TARGET,
     BOTH,
-    EVERYTHING,
     KEY,
     SURFACE_TARGET,
     TARGET,
@@ -136,9 +135,11 @@ def test_each_tile_of_its_own_climate():
 
 @pytest.mark.parametrize("name", ["ebm-v2", "ebm-v3"])
 def test_a_model_on_the_host_trains_the_same(name):
-    options = {"observe": EVERYTHING, "forcing": {"co2": (280.0, 560.0)}, "start": (0.0, 20.0)}
-    twin, host = (layered(name, model=m, **{**options, "observe": EVERYTHING[:-7]})
-                  for m in (Layered(), HostLayered()))  # fmt: skip
+    forcing, observe = {"co2": (280.0, 560.0)}, [SURFACE, AIR, "error", "target"]
+    twin, host = (
+        layered(name, model=model, observe=observe, forcing=forcing, start=(0.0, 20.0))
+        for model in (Layered(), HostLayered())
+    )
     actions = random_actions(twin, 20)
     for key in (KEY, jax.random.key(1)):
         one, other = (rollout(env, actions, key=key) for env in (twin, host))
@@ -196,10 +197,9 @@ class Misnamed(Layered):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("given", "message"),
     [
         ({"forcing": {"co3": 1.0}}, "no forcing of Layered 'co3': did you mean 'co2'"),
-        ({"forcing": -3.7}, "forcings are given by name"),
         ({"forcing": {"co2": "much"}}, "forcing co2: must be a number, or a pair"),
         ({"forcing": {"co2": (560.0, 280.0)}}, "the lower bound exceeds the upper one"),
         ({"forcing": {"co2": np.ones((2, 2))}}, "forcing co2: must be a number, or a pair"),
@@ -211,18 +211,16 @@ class Misnamed(Layered):
         ({"judge": {SURFACE: 0.0}}, "the weight of surface_temperature must be a positive number"),
         ({"judge": ""}, "needs a field to judge"),
         ({"observe": "snow"}, "no field 'snow'"),
-        ({"observe": 3}, "observe: must be names, not 3"),
         ({"learn": "z"}, "no parameter 'z'"),
         ({"learn": ""}, "no parameter is learnt"),
         ({"bounds": dict.fromkeys("kqg", (0.1, 0.1)), "static": dict.fromkeys("kqg", 0.1)},
          "no parameter is learnt"),
         ({"ramp": -1}, "ramp must be an integer from 0"),
-        ({"ramp": 2.5}, "ramp must be an integer from 0"),
         ({"noise": -0.1}, "noise must be a number from 0"),
         ({"tiles": (2,)}, "tiles are a pair"),
         ({"tiles": (3, 1)}, "tiles divide columns on a latitude–longitude grid"),
-        ({"target": {AIR: np.zeros((6, 2))}}, "but the model has 6 columns of 3 levels"),
-        ({"target": {AIR: np.full((6, 3), np.nan)}}, "air_temperature has a value that is missing"),
+        ({"judge": [AIR], "target": {AIR: np.zeros((6, 2))}}, "has 6 columns of 3 levels"),
+        ({"judge": [AIR], "target": np.full((6, 3), np.nan)}, "air_temperature has a value"),
         ({"target": {"snow": 1.0}}, "no judged field, for which there is a target, 'snow'"),
         ({"judge": [AIR], "target": {AIR: "there.nc"}}, "there is no such file"),
         ({"model": HostLayered(), "judge": [AIR], "target": EnergyBalanceModel},
@@ -230,15 +228,28 @@ class Misnamed(Layered):
         ({"model": Listed}, r"Listed cannot be made \(ArithmeticError: out of ice\)"),
         ({"model": Layered, "model_options": {"wether": 1.0}}, "no option of Layered 'wether'"),
         ({"model_options": {"weather": 1.0}}, "a model that is made already takes no options"),
-        ({"model": Misnamed()}, "no field can be called 'target'"),
+        ({"model": Misnamed(), "target": np.zeros(6)}, "no field can be called 'target'"),
         ({"model": 7}, "int has no columns"),
         ({"latitudes": 12}, "your model decides for itself"),
     ],
 )  # fmt: skip
-def test_bad_options(options, message):
+def test_bad_options(given, message):
     with pytest.raises(InputError, match=message) as caught:
-        layered(**{"judge": None, "target": None, **options})
+        layered(**{"judge": None, "target": None, **given})
     assert "\n" not in str(caught.value)
+
+
+def test_things_of_another_kind():
+    for call, message in (
+        (lambda: options.forcings(Layered(), -3.7), "forcings are given by name"),
+        (lambda: options.names_of("observe", 3), "observe: must be names, not 3"),
+        (lambda: options.names_of("learn", ["q", 1]), "learn: must be names"),
+        (lambda: options.ramp_of(2.5), "ramp must be an integer from 0"),
+        (lambda: options.tiles_of("23"), "tiles are a pair"),
+        (lambda: options.noise_of(True), "noise must be a number"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
 
 
 def test_no_season_to_see():

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.climate import EnergyBalanceModel
+from fedrain.climate import EnergyBalanceModel, Grid
 from fedrain.envs import make, rollout
 from tests.climate.models import AIR, SURFACE, Layered
 from tests.envs.layered import (
@@ -120,10 +120,8 @@ class Diary(EnergyBalanceModel):
 
 
 def test_no_key_is_used_twice(x64):
-    """Those of the starts, those that a start may split off from its own, and those of the steps."""
-    env = make(
-        "ebm-v2", agents=4, model=Diary(grid=EnergyBalanceModel(grid=4 and Diary().grid).grid)
-    )
+    """Keys of the starts, those that a start may split off from its own, those of the steps."""
+    env = make("ebm-v2", agents=4, model=Diary(grid=Grid(12)))
     played = rollout(env, jnp.zeros((10, 4, env.action_size)), key=KEY)
     start, _ = env.reset(jax.random.fold_in(KEY, 0))
     bits = [np.asarray(start.climate)[:, :2], *np.asarray(played.state.climate)[:, :, :2]]

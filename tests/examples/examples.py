@@ -29,9 +29,12 @@ class Example:
         return "--env" if self.name == "task" else "--model"
 
     @property
+    def path(self) -> Path:
+        return (compiled_in() if len(self.files) > 1 else FOLDER) / self.files[0]
+
+    @property
     def reference(self) -> str:
-        folder = compiled_in() if len(self.files) > 1 else FOLDER
-        return f"{folder / self.files[0]}:{self.name}"
+        return f"{self.path}:{self.name}"
 
     def thing(self):
         """The task, or the class of the model."""

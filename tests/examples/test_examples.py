@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedrain.baselines import static
-from fedrain.climate import EnergyBalanceModel, check_model, integrate
+from fedrain.climate import EnergyBalanceModel, check_model, integrate, trajectory
 from fedrain.climate.model import no_forcing
 from fedrain.envs import rollout
 from fedrain.references import check_same, fingerprint, load
@@ -49,9 +49,7 @@ def test_contract_and_a_stable_episode(example):
     assert environment.agents == example.agents
     played = held(environment)
     assert np.isfinite(played.reward).all()
-    # The static model settles: the last tenth of an episode is no worse than the first.
-    tenth = environment.episode_length // 10
-    assert played.reward[-tenth:].mean() > played.reward[:tenth].mean() - 60
+    assert (played.reward[-1] > -(35.0**2)).all()  # K²: no region runs away
     assert example.make() == environment  # so that nothing is compiled twice
 
 
@@ -172,15 +170,12 @@ def test_both_layers_are_judged():
 def test_the_clock_and_the_seasons():
     environment = EXAMPLES["season"].make()
     model, values = environment.model, defaults(environment.model)
-    state, seen = model.init(KEY, day=180.0), []
-    for _ in range(180):
-        state = jax.jit(model.step)(state, values, {}, KEY)
-        seen.append((float(model.season(state)), np.asarray(state["temperature"])))
-    season = np.array([part for part, _ in seen])
+    states = trajectory(model, model.init(KEY, day=180.0), values, 180)
+    season = np.asarray(jax.vmap(model.season)(states))
     assert season.min() == 0
     assert season.max() < 1
     np.testing.assert_allclose(season[90:], season[:90])  # a year later it is the same time of year
-    north = [T[model.columns.latitude > 40].mean() for _, T in seen[90:]]
+    north = np.asarray(states["temperature"])[90:, model.columns.latitude > 40].mean(1)
     assert 0.5 < season[90 + int(np.argmax(north))] < 0.8  # the warmest time is after July
     assert np.ptp(north) > 15
     two = environment.observe(environment.reset()[0])[:, -2:]  # sine and cosine
