@@ -11,12 +11,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
+from fedrain.envs.single_agent import EnergyBalanceV1
 from torch import nn
 
 from fedrain.agents import DDPG, TD3, TQC, Algorithm
 from fedrain.climate.models.climlab import import_climlab
 from fedrain.envs import make
-from fedrain.envs.single_agent import EnergyBalanceV1
 
 RANDOM_STEPS = 300
 torch.set_num_threads(1)  # more cost more core time than they save for matrices this small

@@ -62,7 +62,7 @@ class Registry:
         """Whether a name stands for something of the package or of a plug-in."""
         return isinstance(text, str) and text in self.names()
 
-    def get(self, text: str) -> Any:
+    def get(self, text: Any) -> Any:
         """What a name or a reference stands for. Call it on a person's word only."""
         if not self.is_known(text) and not (isinstance(text, str) and is_reference(text)):
             raise unknown(self.kind, text, self.names())

@@ -1,6 +1,7 @@
 """The environments: one functional core, and Gymnasium and PettingZoo around it."""
 
-from fedrain.envs.environment import Environment, EnvParams, State, Transition
+from fedrain.envs.environment import Environment
+from fedrain.envs.episode import EnvParams, State, Transition
 from fedrain.envs.gymnasium_adapter import EnergyBalanceV1, EnergyBalanceV2, PhysicalActions
 from fedrain.envs.pettingzoo_adapter import EnergyBalanceV3, parallel_env
 from fedrain.envs.rollout import Rollout, rollout

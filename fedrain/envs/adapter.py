@@ -15,7 +15,8 @@ from gymnasium.spaces import Box
 from jaxtyping import Array, Float, Key, UInt8, UInt32
 
 from fedrain.climate.models.host import clear_failures
-from fedrain.envs.environment import Environment, EnvParams, State, Transition
+from fedrain.envs.environment import Environment
+from fedrain.envs.episode import EnvParams, State, Transition
 from fedrain.envs.options import changed_params
 from fedrain.envs.render import RENDER_MODES, Renderer
 from fedrain.errors import InputError

@@ -31,8 +31,6 @@ from fedrain.envs.observation import EXTRAS, Observation
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
 
-__all__ = ["EnvParams", "Environment", "State", "Transition", "is_integer"]
-
 
 @dataclass(frozen=True)
 class Environment:

@@ -9,7 +9,8 @@ import numpy as np
 from fedrain.climate import ClimateModel, target_fields
 from fedrain.climate.climatology import Target
 from fedrain.climate.columns import is_integer
-from fedrain.envs.environment import Environment, EnvParams
+from fedrain.envs.environment import Environment
+from fedrain.envs.episode import EnvParams
 from fedrain.errors import InputError, unknown
 
 #: What may be changed when an episode starts, by name.

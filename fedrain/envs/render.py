@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key, UInt8
 
 from fedrain.climate.skill import area_weighted_rmse
-from fedrain.envs.environment import Environment, EnvParams, State
+from fedrain.envs.environment import Environment
+from fedrain.envs.episode import EnvParams, State
 from fedrain.envs.rollout import rollout
 from fedrain.errors import InputError
 

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from fedrain.envs.environment import Environment, EnvParams, State, Transition
+from fedrain.envs.environment import Environment
+from fedrain.envs.episode import EnvParams, State, Transition
 
 
 class Rollout(NamedTuple):

@@ -27,8 +27,9 @@ from fedrain.climate import (
     check_model,
 )
 from fedrain.climate.climatology import Target
-from fedrain.climate.model import first_line
-from fedrain.envs.environment import Environment, EnvParams
+from fedrain.climate.model import first_line, same_structure
+from fedrain.envs.environment import Environment
+from fedrain.envs.episode import EnvParams
 from fedrain.envs.options import (
     forcings,
     judged_fields,

@@ -2,10 +2,13 @@ import gymnasium
 import numpy as np
 import pytest
 
-from fedrain.envs import make, rollout
+from fedrain.climate import Columns
+from fedrain.envs import TASKS, make, parallel_env, rollout
+from fedrain.envs.listing import environment_rows, environment_table
 from fedrain.envs.render import Renderer
 from fedrain.errors import InputError
 from fedrain.registration import ENVIRONMENT_IDS
+from tests.climate.models import AIR, Layered
 
 V1, V2 = ENVIRONMENT_IDS
 
@@ -85,3 +88,68 @@ def test_no_mode():
     env.reset()
     with pytest.raises(InputError, match="choose a render mode"):
         env.render()
+
+
+def static_curve(env) -> np.ndarray:
+    env.render()
+    return env.unwrapped.adapter._renderer.figure.profiles["static"].get_ydata()
+
+
+def model_curve(env) -> np.ndarray:
+    return env.unwrapped.adapter._renderer.figure.profiles["model"].get_ydata()
+
+
+@pytest.mark.parametrize("backend", ["jax", "climlab"])
+def test_the_static_model_has_the_start_and_forcing_of_the_episode(backend):
+    """Played with the static values, the model is the static model, wherever the episode starts."""
+    options = {"start": (0.0, 40.0), "forcing": {"longwave": (-8.0, 8.0)}, "noise": 0.2}
+    env = gymnasium.make(
+        V1, latitudes=12, episode_length=10, render_mode="rgb_array", backend=backend, **options
+    )
+    static = env.unwrapped.adapter.environment.static_actions[0]
+    curves = []
+    for seed in range(3):
+        env.reset(seed=seed)
+        np.testing.assert_allclose(static_curve(env), model_curve(env), atol=1e-4)
+        for _ in range(4):
+            env.step(static)
+        np.testing.assert_allclose(static_curve(env), model_curve(env), atol=1e-3)
+        curves.append(static_curve(env)[0])
+    assert len(set(curves)) == 3
+
+
+def test_the_target_of_the_episode():
+    env = gymnasium.make(V1, latitudes=12, episode_length=10, render_mode="rgb_array")
+    for target in (np.zeros(12), np.linspace(-20.0, 20.0, 12)):
+        env.reset(options={"target": target})
+        env.render()
+        figure = env.unwrapped.adapter._renderer.figure
+        np.testing.assert_allclose(figure.target_line.get_ydata(), target)
+        errors = figure.errors["model"].get_ydata()
+        np.testing.assert_allclose(errors, model_curve(env) - target)
+
+
+def test_any_model_is_drawn_as_zonal_means():
+    columns = Columns.lat_lon(6, 4)
+    target = np.full((24, 3), 260.0)
+    env = parallel_env(
+        agents=6, model=Layered(columns=columns), judge=[AIR], target=target, episode_length=5,
+        render_mode="rgb_array",
+    )  # fmt: skip
+    env.reset()
+    env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+    assert env.render().ndim == 3
+    figure = env.adapter._renderer.figure
+    air = np.asarray(env.adapter.state.climate[AIR][0])
+    expected = air.mean(-1).reshape(6, 4).mean(1)
+    np.testing.assert_allclose(figure.profiles["model"].get_ydata(), expected, rtol=1e-5)
+    assert figure.profile_axes.get_ylabel() == "Air temperature (K)"
+    assert figure.error_axes.get_ylabel() == "Error (K)"
+
+
+def test_the_table_of_environments_has_them_all():
+    text = environment_table()
+    for name in TASKS.names():
+        assert name in text
+    by_name = {row["name"]: row for row in environment_rows()}
+    assert (by_name["ebm-v3"]["observation"], by_name["ebm-v3"]["action"]) == (16, 35)

@@ -65,9 +65,7 @@ def test_a_folder_of_another_experiment(tmp_path):
     before = tree(out)
     other = configure(preset=preset, episodes=2, settings={"tau": 0.1}, **SMALL)
     for resume in (False, True):
-        with pytest.raises(
-            InputError, match=r"\(hyperparameters.tau differs"
-        ):
+        with pytest.raises(InputError, match=r"\(hyperparameters.tau differs"):
             train(other, out, resume=resume)
     with pytest.raises(InputError, match="can be more, not fewer"):
         train(configure(preset=preset, episodes=1, **SMALL), out, resume=True)
