@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedrain.agents import ALGORITHMS
 from fedrain.climate import EnergyBalanceModel, Grid
 from fedrain.envs import TASKS, Task, make
-from fedrain.envs.tasks import find_model, find_task
+from fedrain.envs.tasks import MODELS, find_model, find_task
 from fedrain.errors import InputError
+from fedrain.experiment.resolve import configure, from_dict
 from fedrain.references import (
     Registry,
     check_same,
@@ -314,3 +316,35 @@ def test_classes_and_other_things_have_no_fields():
     assert stored_fields(Grid) == {}
     assert stored_fields(3) == {}
     assert stored_fields(Holder())["inner"] == {"latitudes": 12}
+
+
+@pytest.mark.parametrize("registry", [TASKS, MODELS, ALGORITHMS])
+def test_that_a_reference_is_known_is_never_found_out_by_importing_it(tmp_path, registry):
+    """A run folder from a stranger may say anything; only a person's word imports it."""
+    trap = tmp_path / "trap.py"
+    trap.write_text(
+        f"from pathlib import Path\nPath({str(tmp_path / 'sprung')!r}).touch()\nx = 1\n"
+    )
+    for text in ("subprocess:Popen", "os:system", f"{trap}:x", "fedrain.climate:Grid"):
+        assert not registry.is_known(text)
+    stored = {"source": "0" * 64, "fields": {}}
+    with pytest.raises(InputError, match="not the one that was trained"):
+        check_same(registry.kind, stored, Grid(4))  # compared with what the person named
+    assert not (tmp_path / "sprung").exists()
+    assert load(f"{trap}:x", registry.kind) == 1
+    assert (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("kind", ["env", "model", "algo"])
+def test_a_stored_experiment_makes_nothing_be_imported(tmp_path, kind):
+    trap = tmp_path / "trap.py"
+    trap.write_text(f"from pathlib import Path\nPath({str(tmp_path / 'sprung')!r}).touch()\n")
+    stored = configure("ebm-v1", episodes=1).as_dict()
+    for text in ("subprocess:Popen", "os:system", f"{trap}:Task", "fedrain.climate:Grid"):
+        stranger = {**stored, kind: text, "sources": {kind: {"source": "", "fields": {}}}}
+        with pytest.raises(InputError, match=f"name it again with --{kind}") as caught:
+            from_dict(stranger)
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "sprung").exists()
+    with pytest.raises(InputError, match="there is no"):
+        from_dict({**stored, kind: "ebm-v9"})

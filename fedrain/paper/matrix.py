@@ -7,7 +7,7 @@ there, so each of their 26 cells is in the matrix a second time without them, pr
 
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from functools import cached_property
+from functools import cache
 
 from fedrain.errors import InputError
 from fedrain.experiment import Configuration, configure
@@ -48,17 +48,9 @@ class Cell:
 
     def configuration(self, seeds: int = SEEDS, episodes: int = EPISODES) -> Configuration:
         """The experiment to train, with the paper's ten seeds and 100 episodes by default."""
-        return configure(
-            env=self.env,
-            agents=self.agents,
-            sync_every=SCHEMES[self.scheme],
-            algo=self.algo,
-            preset=self.preset,
-            seeds=seeds,
-            episodes=episodes,
-        )
+        return _configuration(self, seeds, episodes)
 
-    @cached_property
+    @property
     def name(self) -> str:
         """The name of its configuration, and of its files."""
         return self.configuration().name
@@ -72,6 +64,19 @@ class Cell:
     def cost(self) -> float:
         """Estimated core-seconds of the training."""
         return 1e-3 * COST[self.env][self.algo] * self.agent_steps
+
+
+@cache
+def _configuration(cell: Cell, seeds: int, episodes: int) -> Configuration:
+    return configure(
+        env=cell.env,
+        agents=cell.agents,
+        sync_every=SCHEMES[cell.scheme],
+        algo=cell.algo,
+        preset=cell.preset,
+        seeds=seeds,
+        episodes=episodes,
+    )
 
 
 def single_agent(cell: Cell) -> Cell:

@@ -54,29 +54,32 @@ def published_cells() -> dict[tuple[str, str, str, str], Published]:
     }
 
 
-def published_skill(configuration: Configuration) -> Published | None:
+def published_skill(experiment: Configuration | Cell) -> Published | None:
     """The published skill of an experiment.
 
     Args:
-        configuration: Any experiment, of the matrix or not. Hyperparameters, seeds and episodes
-            may differ from the paper's.
+        experiment: A cell of the matrix, or any configuration, whose hyperparameters, seeds and
+            episodes may differ from the paper's.
 
     Returns:
-        None if the paper has no such experiment, or its climate or its averaging differs.
+        None if the paper has no such experiment: a cell of preset ``corrected``, or a configuration
+        whose climate or averaging differs.
 
     Example:
         >>> from fedrain.experiment import configure
         >>> published_skill(configure(env="ebm-v3", agents=6, algo="ddpg")).mean[2]
         1.25
     """
-    single = configuration.env == "ebm-v1"
-    agents = "" if single else f"a{configuration.agents}"
-    scheme = "" if single else configuration.scheme
-    found = published_cells().get((configuration.env, agents, scheme, configuration.algo))
-    if found is None or configuration.make_sharing() != Sharing():
+    single = experiment.env == "ebm-v1"
+    agents = "" if single else f"a{experiment.agents}"
+    scheme = "" if single else experiment.scheme
+    found = published_cells().get((experiment.env, agents, scheme, experiment.algo))
+    if isinstance(experiment, Cell):
+        return found if experiment.preset == "paper" else None
+    if found is None or experiment.make_sharing() != Sharing():
         return None
-    theirs = make(configuration.env, agents=configuration.agents)
-    return found if same_task(configuration.make_environment(), theirs) else None
+    theirs = make(experiment.env, agents=experiment.agents)
+    return found if same_task(experiment.make_environment(), theirs) else None
 
 
 def published_column(configuration: Configuration) -> dict[str, list[str]]:
@@ -99,8 +102,7 @@ def published_bands(cell: Cell) -> list[Sample] | None:
         A sample of ten seeds for each of the six bands, from south to north; None for cells of
         preset ``corrected``, which the paper does not have.
     """
-    found = published_skill(cell.configuration())
-    if cell.preset != "paper" or found is None:
+    if (found := published_skill(cell)) is None:
         return None
     return [Sample(m, s, PUBLISHED_SEEDS) for m, s in zip(found.mean, found.std, strict=True)]
 

@@ -56,7 +56,7 @@ def skill_table(results: Results, env: str, agents: int, algo: str, preset: str)
             row = [source or band, "" if source else f"{static_skill().bands[i]:.3f}"]
             for scheme in SCHEMES:
                 cell = Cell(env, agents, scheme, algo, preset)
-                found, paper = bands(cell), published_skill(cell.configuration())
+                found, paper = bands(cell), published_skill(cell)
                 gained = None
                 if source and paper is not None:
                     gained = paper.gain[i]
@@ -85,7 +85,7 @@ def tidy_table(results: Results) -> Table:
     ours = our_bands(results)
     rows = []
     for cell, result in results.items():
-        published, paper = published_bands(cell), published_skill(cell.configuration())
+        published, paper = published_bands(cell), published_skill(cell)
         single = ours(single_agent(cell))
         for i, (band, sample) in enumerate(zip(BAND_NAMES, result.bands(), strict=True)):
             row = [cell.env, str(cell.agents), cell.scheme, cell.algo, cell.preset, band]
