@@ -252,6 +252,6 @@ def _is_seed(value: object) -> bool:
 
 
 def _short(text: str) -> str:
-    """A reference's own name, for folders; a thing that is just called ``task`` goes by its file."""
+    """A reference's own name, for folders; what is just called ``task`` goes by its file."""
     where, _, name = text.rpartition(":")
     return (Path(where).stem if name == "task" else name).lower()

@@ -71,7 +71,7 @@ ALGORITHMS = {
         SAC(
             **COMMON,
             actor_learning_rate=1e-3,
-            critic_learning_rate=1e-3,
+            critic_learning_rate=2e-3,
             alpha_learning_rate=5e-3,
             policy_frequency=1,
             target_frequency=1,

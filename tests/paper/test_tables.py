@@ -86,7 +86,8 @@ def test_every_seed_is_a_dot(results):
     np.testing.assert_array_equal(lines["a seed"][0], results[cell].skill().ravel())
     best = np.argmin(results[cell].data.areawrmse_global.sel(policy="local").values)
     np.testing.assert_array_equal(lines["best seed"][0], results[cell].skill()[best])
-    assert lines["published mean"][0] == [one.mean for one in published_bands(cell)]
+    published = [one.mean for one in published_bands(cell)]
+    np.testing.assert_array_equal(lines["published mean"][0], published)
     assert len(lines["a seed"]) == len(lines["published mean"]) == 4  # three schemes, and ebm-v1
 
 
@@ -219,13 +220,17 @@ def test_numbers_for_programs_are_numbers(results):
 
 def test_places_that_cannot_be_written_to(tmp_path, capsys):
     """One line each, and nothing half written."""
+    stored = tmp_path / "stored"
+    stored.mkdir()
+    shutil.copy(RESULTS / "ebm-v1-ddpg-paper.nc", stored)
     (tmp_path / "file").touch()
     below_a_file = tmp_path / "file" / "below"
     for what, out in (("tables", below_a_file), ("report", below_a_file), ("report", "/")):
-        command = ["benchmark", what, "--results", str(RESULTS), "--out", str(out)]
+        command = ["benchmark", what, "--results", str(stored), "--out", str(out)]
         assert main(command) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "stored"}
+    assert len(list(stored.iterdir())) == 1
 
 
 def test_results_of_one_algorithm(results, tmp_path):
