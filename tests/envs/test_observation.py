@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedrain.climate import EnergyBalanceModel, Grid
-from fedrain.envs import make, rollout
+from fedrain.envs import make, observation, rollout
 from tests.climate.models import AIR, SURFACE, Layered
 from tests.envs.layered import (
     AIR_TARGET,
@@ -105,6 +105,11 @@ def test_noise_has_nothing_to_do_with_the_weather():
 
     weather, noise = jax.vmap(both)(jax.random.split(KEY, 300))
     assert np.abs(np.corrcoef(np.ravel(weather), np.ravel(noise))[0, 1]) < 0.1
+    # Keys of climates are split off the key that noise is folded into: they must not meet, also
+    # where a model splits its own key further.
+    climates = jax.random.key_data(jax.random.split(KEY, 3 * 1000))
+    own = jax.random.key_data(jax.random.fold_in(KEY, observation._NOISE))
+    assert not (climates == own).all(-1).any()
 
 
 @dataclass(frozen=True)

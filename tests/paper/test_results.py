@@ -6,17 +6,22 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from fedrain.baselines import static
 from fedrain.cli import main
+from fedrain.envs import make
 from fedrain.errors import InputError
 from fedrain.experiment import train
 from fedrain.paper import cells, load_results
 from fedrain.paper.results import (
     CELL,
+    COLDEST,
     EPISODE,
     REFERENCES,
+    WARMEST,
     our_bands,
     read_reference,
     read_result,
+    write_reference,
     write_result,
 )
 from tests.paper import RESULTS
@@ -40,6 +45,21 @@ def test_what_is_written_is_read(tmp_path):
         near = 0.6 * width / 60_000
         np.testing.assert_allclose(data[f"episode_{name}"], mean[name], rtol=1e-6, atol=near)
     assert widths.keys() == EPISODE.keys()
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_what_is_written_of_a_baseline_is_read(tmp_path, name):
+    env, agents = REFERENCES[name]
+    environment = make(env, agents=agents)
+    baseline = static(environment)
+    write_reference(tmp_path / "limit.nc", environment, baseline)
+    data = read_reference(tmp_path / "limit.nc")
+    near = 0.6 * (WARMEST - COLDEST) / 60_000
+    np.testing.assert_allclose(
+        data.surface_temperature, baseline.fields["surface_temperature"], atol=near
+    )
+    for row in environment.model.table:
+        np.testing.assert_allclose(data[row.symbol], row.default, atol=(row.high - row.low) / 1e5)
 
 
 def test_stored_results_hold_the_schema(results):
