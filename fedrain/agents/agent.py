@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from fedrain.agents.networks import Network
 
@@ -24,6 +24,8 @@ class Agent(NamedTuple):
     log_alpha: Float[Array, "*stack"] | None = None
     alpha_optimiser: OptimiserState | None = None
     anchor: Network | None = None  # the last average, for agents that are pulled towards it
+    sent: Network | None = None  # the actor before the last average, where averages are stale
+    prompt: Bool[Array, "*stack"] | None = None  # whether it is the one whose actor is then of now
     more: Any = None
 
 

@@ -17,7 +17,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from fedrain.agents.agent import Agent, Losses, OptimiserState
-from fedrain.agents.networks import Layer, Network, Number
+from fedrain.agents.networks import Layer, Network, Number, squash
 from fedrain.agents.replay import Batch
 from fedrain.agents.schedule import Schedule
 from fedrain.agents.transforms import Transforms, View
@@ -98,6 +98,11 @@ class ActorCritic(Algorithm):
     policy_frequency: int
     # An actor that has run far into the tanh, on the word of a new critic, finds no way back.
     restraint: float = 0.0  # weight of the penalty on actor outputs that the tanh cuts off
+    plain_tanh: bool = False  # as in the published runs, whose derivative vanishes where it is flat
+
+    def squash(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """An actor's outputs, brought into (−1, 1)."""
+        return jnp.tanh(x) if self.plain_tanh else squash(x)
 
     @property
     @abstractmethod

@@ -25,6 +25,8 @@ from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
 from fedrain.references import Registry, is_ours
 
+#: Algorithms by name: those of the package, and of others that have an entry point
+#: ``fedrain.algorithms``.
 ALGORITHMS = Registry(
     "algorithm", "fedrain.algorithms", {"ddpg": DDPG, "td3": TD3, "tqc": TQC, "sac": SAC}
 )

@@ -28,7 +28,6 @@ from fedrain.agents.networks import (
     init_network,
     init_stack,
     soft_update,
-    squash,
 )
 from fedrain.agents.replay import Batch
 from fedrain.envs.spec import AgentSpec
@@ -47,6 +46,9 @@ class SAC(ActorCritic):
     critics: int = 2
     # The published runs of TQC are judged by actions drawn from the policy, not by its mean.
     evaluate_by_sampling: bool = False
+    # Their entropy coefficient, too, is learnt another way: from −log α · mean (log π + target
+    # entropy), with π drawn once more after the actor's step.
+    log_alpha_loss: bool = False
 
     # ---------------------------------------------------------------- how critics are used
 
@@ -108,9 +110,9 @@ class SAC(ActorCritic):
         noise: Float[Array, "*batch action"],
         spec: AgentSpec,
     ) -> tuple[Float[Array, "*batch action"], Float[Array, "*batch"]]:
-        """A ~ π(s) and log π(a|s), from standard normal ``noise``."""
+        """An action ``a ~ π(s)`` and ``log π(a|s)``, from standard normal ``noise``."""
         mean, log_std = self.distribution(actor, observation)
-        squashed = squash(mean + jnp.exp(log_std) * noise)
+        squashed = self.squash(mean + jnp.exp(log_std) * noise)
         log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
         log_volume = jnp.log(spec.half_range * (1 - squashed**2) + 1e-6)
         action = spec.centre + spec.half_range * squashed
@@ -127,7 +129,7 @@ class SAC(ActorCritic):
         if self.evaluate_by_sampling:
             return self.sample(actor, observation, noise, spec)[0]
         mean, _ = self.distribution(actor, observation)
-        return spec.centre + spec.half_range * squash(mean)
+        return spec.centre + spec.half_range * self.squash(mean)
 
     def explore(
         self,
@@ -158,7 +160,7 @@ class SAC(ActorCritic):
     def critic_target(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> Float[Array, "batch kept"]:
-        """Y = r + γ (value of s' − α log π(a'|s')), for each of the values that are kept."""
+        """``r + γ (value of s' − α log π(a'|s'))``, for each of the values that are kept."""
         assert agent.log_alpha is not None
         noise = jax.random.normal(key, batch.action.shape)
         action, log_probability = self.sample(agent.actor, batch.next_observation, noise, spec)
@@ -175,7 +177,7 @@ class SAC(ActorCritic):
         noise: Float[Array, "batch action"],
         spec: AgentSpec,
     ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
-        """Mean α log π(a|s) − value of (s, a); and log π(a|s)."""
+        """``α log π(a|s) − value of (s, a)``, its mean; and ``log π(a|s)``."""
         assert agent.log_alpha is not None
         action, log_probability = self.sample(actor, batch.observation, noise, spec)
         values = self.policy_value(self.values(agent.critic, batch.observation, action))
@@ -197,11 +199,13 @@ class SAC(ActorCritic):
         actor, actor_optimiser = adam_step(
             self.actor_learning_rate, gradient, agent.actor_optimiser, agent.actor
         )
+        slope = alpha_gradient(agent.log_alpha, log_probability, spec.action_size)
+        if self.log_alpha_loss:
+            again = jax.random.normal(jax.random.fold_in(key, 1), batch.action.shape)
+            log_probability = self.sample(actor, batch.observation, again, spec)[1]
+            slope = -(log_probability - spec.action_size).mean()
         log_alpha, alpha_optimiser = adam_step(
-            self.alpha_learning_rate,
-            alpha_gradient(agent.log_alpha, log_probability, spec.action_size),
-            agent.alpha_optimiser,
-            agent.log_alpha,
+            self.alpha_learning_rate, slope, agent.alpha_optimiser, agent.log_alpha
         )
         return (
             agent._replace(

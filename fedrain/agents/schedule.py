@@ -9,7 +9,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Key
 
 from fedrain.agents.agent import Agent
 from fedrain.agents.networks import Network, Number, soft_update
@@ -40,6 +40,10 @@ class Schedule:
     common_rate: float = 1.0  # share of the learning rate for it, where constant; it does not fall
     # Between averages, agents of different climates drift apart; a pull holds them (FedProx).
     proximal: float = 0.0  # share of the way back to the last average, at every update
+    # In the published runs the server's first request took one agent's message out of turn.
+    stale_averages: bool = False  # of all agents but one, averages take the actor of a round before
+    # In the published runs the processes of all agents had the seed of the run.
+    one_seed: bool = False  # agents have the same first critics, random actions, noise and batches
 
     def check(self, spec: AgentSpec) -> None:
         """Refuse what cannot apply to agents like these."""
@@ -53,6 +57,10 @@ class Schedule:
             if is_on and not spec.common:
                 raise InputError(f"{name} cannot apply: the agents set no parameter together")
 
+    def streams(self, regions: tuple[int, ...]) -> tuple[int, ...]:
+        """In place of the regions, what their agents' random numbers are derived from."""
+        return (0,) * len(regions) if self.one_seed else regions
+
     def noise(
         self, normal: Float[Array, "agent action"], passed: Float[Array, ""]
     ) -> Float[Array, "agent action"]:
@@ -61,10 +69,16 @@ class Schedule:
             return normal
         return normal * (1 - (1 - self.final_noise) * passed)
 
-    def start(self, agents: Agent, spec: AgentSpec) -> Agent:
-        """New agents as the schedule wants them."""
+    def start(self, agents: Agent, spec: AgentSpec, key: Key[Array, ""] | None = None) -> Agent:
+        """New agents as the schedule wants them; ``key`` draws whose actor is never stale."""
         if self.common_constant:
             agents = blind(agents, spec)
+        if self.stale_averages:
+            number = len(jax.tree.leaves(agents.actor)[0])
+            if key is not None:
+                first = jax.random.randint(key, (), 0, number)
+                agents = agents._replace(prompt=jnp.arange(number) == first)
+            agents = agents._replace(sent=jax.tree.map(jnp.copy, agents.actor))
         return agents._replace(anchor=agents.actor) if self.proximal else agents
 
     def limit(

@@ -24,7 +24,7 @@ from fedrain.envs.spec import AgentSpec
 
 HEALTHY = -1
 # In place of a step, in the keys of what comes before the first and after the last.
-INIT_CRITIC, INIT_ACTOR, EVALUATION = 2**32 - 1, 2**32 - 2, 2**32 - 3
+INIT_CRITIC, INIT_ACTOR, EVALUATION, PROMPT = (2**32 - i for i in range(1, 5))
 # In place of a region, in the keys of what all agents draw together, and of the environment.
 TOGETHER, ENVIRONMENT = 2**32 - 1, 2**32 - 2
 OPEN_INTERVAL = float(np.nextafter(np.float32(-1), np.float32(0)))
@@ -59,6 +59,16 @@ def environment_key(seed: UInt32[Array, ""], step: Int[Array, ""] | int) -> Key[
     return agent_keys(seed, step, (ENVIRONMENT,))[0]
 
 
+def start_key(seed: UInt32[Array, ""], step: Int[Array, ""] | int) -> Key[Array, ""]:
+    """A key for the start of an episode whose first step is this one."""
+    return jax.random.fold_in(environment_key(seed, step), 0)
+
+
+def step_key(seed: UInt32[Array, ""], step: Int[Array, ""] | int) -> Key[Array, ""]:
+    """A key for one step of the environment."""
+    return jax.random.fold_in(environment_key(seed, step), 1)
+
+
 def draw(
     algorithm: Algorithm,
     spec: AgentSpec,
@@ -77,7 +87,7 @@ def draw(
             update,
         )
 
-    draws = jax.vmap(of_agent)(agent_keys(seed, step, regions))
+    draws = jax.vmap(of_agent)(agent_keys(seed, step, schedule.streams(regions)))
     if not schedule.common_noise:
         return draws
     begin = step if schedule.common_hold == 1 else step - step % schedule.common_hold
@@ -98,10 +108,10 @@ def start_training(
     """New agents, the same actor for all, and an empty memory. ``spec`` is the environment's."""
     seen = View(algorithm.transforms, spec).spec
     learners = regions[:1] if one_policy else regions
-    critic_keys = agent_keys(seed, INIT_CRITIC, learners)
+    critic_keys = agent_keys(seed, INIT_CRITIC, algorithm.schedule.streams(learners))
     actor_key = agent_keys(seed, INIT_ACTOR, (0,))[0]
     stack = jax.vmap(lambda key: algorithm.init(actor_key, key, seen))(critic_keys)
-    stack = algorithm.schedule.start(stack, seen)
+    stack = algorithm.schedule.start(stack, seen, agent_keys(seed, PROMPT, (0,))[0])
     row = row_size(seen.observation_size, seen.action_size)
     rows = jnp.zeros((len(learners), steps * len(regions) // len(learners), row))
     return Training(stack, rows, jnp.full(len(regions), HEALTHY, jnp.int32))

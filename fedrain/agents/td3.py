@@ -25,7 +25,6 @@ from fedrain.agents.networks import (
     init_network,
     init_stack,
     soft_update,
-    squash,
 )
 from fedrain.agents.replay import Batch
 from fedrain.envs.spec import AgentSpec
@@ -62,7 +61,7 @@ class TD3(ActorCritic):
     ) -> Float[Array, "*batch action"]:
         """π(s): tanh, scaled to the bounds."""
         del noise
-        squashed = squash(apply_network(actor, observation, self.layer_norm))
+        squashed = self.squash(apply_network(actor, observation, self.layer_norm))
         return spec.centre + spec.half_range * squashed
 
     def explore(

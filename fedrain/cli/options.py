@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 #: Arguments of `make` that are options, and those of `configure` beside them.
 ENVIRONMENT = (
     "agents", "model", "latitudes", "backend", "bounds", "static", "learn", "judge", "observe",
-    "target", "start", "forcing", "ramp", "noise", "tiles", "episode_length",
+    "target", "start", "forcing", "ramp", "noise", "tiles", "unapplied", "unclipped",
+    "judged_early", "episode_length",
 )  # fmt: skip
 EXPERIMENT = (
     "env", "sync_every", "algo", "preset", "seeds", "episodes", "sharing", "settings", *ENVIRONMENT,
@@ -52,14 +53,11 @@ def add_setting(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> None:
     group = parser.add_argument_group("learning")
     group.add_argument("--algo", help="ddpg (default), td3, tqc, sac, or file.py:Class")
     group.add_argument("--preset", help="name of a preset (fedrain), or a TOML file")
-    group.add_argument(
-        "--set",
-        dest="settings",
-        type=values.setting,
-        action="append",
-        metavar="KEY=VALUE",
-        help="a hyperparameter that differs from the preset's, or model.KEY=VALUE for an option of "
-        "the model; may be repeated",
+    add_settings(
+        group,
+        "KEY=VALUE",
+        "a hyperparameter that differs from the preset's, or model.KEY=VALUE for an option of the "
+        "model; may be repeated",
     )
     group.add_argument(
         "--sync-every", type=int, metavar="K", help="episodes between averages (5); 0: never"
@@ -74,6 +72,13 @@ def add_setting(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> None:
         "--seeds", type=values.seeds, metavar="N", help="number of seeds (1), or which: 3,5,8"
     )
     group.add_argument("--episodes", type=int, metavar="N", help="episodes (100)")
+
+
+def add_settings(parser: Any, form: str, text: str) -> None:
+    """Add the option that sets hyperparameters, and options of the model."""
+    parser.add_argument(
+        "--set", dest="settings", type=values.setting, action="append", metavar=form, help=text
+    )
 
 
 def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> None:
@@ -128,6 +133,29 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
         type=values.names,
         metavar="NAMES",
         help="what agents see: fields, target, error, season (the judged fields)",
+    )
+    add_published(group)
+
+
+def add_published(group: Any) -> None:
+    """Add the options that make an environment that of the published runs."""
+    group.add_argument(
+        "--unapplied",
+        type=values.names,
+        metavar="a0,a2",
+        help="parameters that agents set and the model does not get",
+    )
+    group.add_argument(
+        "--unclipped",
+        action="store_true",
+        default=None,
+        help="let observations leave their bounds",
+    )
+    group.add_argument(
+        "--judged-early",
+        type=int,
+        metavar="N",
+        help="steps before the end at which an evaluation is judged (0)",
     )
 
 

@@ -22,12 +22,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from fedrain.climate.columns import Regions, frozen, is_integer
+from fedrain.climate.columns import Regions, frozen
 from fedrain.climate.fields import Field
-from fedrain.climate.model import ClimateModel, ModelState, check_model, check_start
+from fedrain.climate.model import ClimateModel, ModelState, check_start
 from fedrain.climate.parameters import ParameterTable
+from fedrain.envs.checks import check_environment
 from fedrain.envs.episode import EnvParams, State, Transition, draw, in_force
-from fedrain.envs.observation import EXTRAS, Observation
+from fedrain.envs.observation import Observation
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
 
@@ -48,6 +49,10 @@ class Environment:
         judged: Judged fields with their weights.
         observed: Names of fields, and of ``target``, ``error`` and ``season``, that agents see.
         tiles: Rows and columns of regions, on a latitude–longitude grid.
+        unapplied: Symbols of parameters that agents set and the model does not get, as in the
+            published runs: it keeps their static values.
+        unclipped: Whether observations may leave their bounds.
+        judged_early: Steps before the end of an episode at which an evaluation is judged.
         only_region: Keep one agent of an environment without a shared climate: its climate does not
             depend on the others, so theirs need not be run.
     """
@@ -62,37 +67,18 @@ class Environment:
     judged: tuple[tuple[str, float], ...] = ()
     observed: tuple[str, ...] = ()
     tiles: tuple[int, int] | None = None
+    unapplied: tuple[str, ...] = ()
+    unclipped: bool = False
+    judged_early: int = 0
     only_region: int | None = None
 
     def __post_init__(self) -> None:
-        check_model(self.model)
-        _ = self.division.cells  # refuses what cannot be divided
-        if not len(self.learnt):
-            raise InputError("no parameter is learnt: name one whose bounds leave it a choice")
-        for one in self.model.fields:
-            if one.name in EXTRAS:
-                raise InputError(f"no field can be called {one.name!r}: it means something else")
-        for name, _ in self.judged:
-            self.field(name)
-        for name in self.observed:
-            if name not in EXTRAS:
-                self.field(name)
-        if "season" in self.observed and not hasattr(self.model, "season"):
-            raise InputError(f"{type(self.model).__name__} has no season that agents could see")
-        if not self.judged:
-            raise InputError("an environment needs a field to judge")
-        if not is_integer(self.episode_length) or self.episode_length < 1:
-            raise InputError(
-                f"episode length must be an integer from 1, not {self.episode_length!r}"
-            )
-        if self.only_region is None:
-            return
-        if not is_integer(self.only_region) or not 0 <= self.only_region < self.agents:
-            raise InputError(
-                f"region must be an integer from 0 to {self.agents - 1}, not {self.only_region!r}"
-            )
-        if self.shared_climate:
-            raise InputError("one region of a shared climate cannot be run without the others")
+        check_environment(self)
+
+    @property
+    def last_judged(self) -> int:
+        """The step of an episode, counted from 0, whose fields an evaluation is judged by."""
+        return self.episode_length - 1 - self.judged_early
 
     # ---------------------------------------------------------------- who, where, what
 
@@ -194,7 +180,9 @@ class Environment:
             for row in self.learnt
             if self.shared_climate and not row.by_column
         ]
-        profiles = [slices[row.symbol] for row in self.learnt if row.scope == "column"]
+        # Latitude by latitude they are curves, which knots can describe; tiles are none.
+        curves = self.model.columns.longitude is None
+        profiles = [slices[r.symbol] for r in self.learnt if curves and r.scope == "column"]
         return AgentSpec(
             observation_size=self.observation_size,
             low=tuple(low.tolist()),
@@ -303,7 +291,7 @@ class Environment:
         columns = len(self.model.columns)
         parameters = {}
         for row in self.model.table:
-            if row.symbol not in self.action_slices:
+            if row.symbol not in self.action_slices or row.symbol in self.unapplied:
                 default = jnp.asarray(row.static(columns), values.dtype)
                 parameters[row.symbol] = jnp.broadcast_to(default, (self.climates, *default.shape))
                 continue
@@ -344,7 +332,8 @@ class Environment:
                 values = jnp.asarray(params.target[name], seen[name].dtype)
                 target[name] = self._shown(jnp.broadcast_to(values, seen[name].shape))
         season = self._season(state) if observation.shows("season") else None
-        return observation.put_together(agents, shown, target, season)
+        whole = observation.put_together(agents, shown, target, season)
+        return whole if self.unclipped else jnp.clip(whole, *observation.bounds)
 
     def _shown(self, values: Float[Array, "climate column ..."]) -> Float[Array, "agent seen ..."]:
         if self.local_observation:

@@ -112,7 +112,7 @@ class Observation:
         target: Mapping[str, Float[Array, "agent seen ..."]],
         season: Float[Array, "agent 2"] | None,
     ) -> Float[Array, "agent obs"]:
-        """The parts side by side, kept within their bounds."""
+        """The parts side by side."""
         parts = []
         for part in self.parts:
             if part.field is None:
@@ -129,5 +129,4 @@ class Observation:
             parts.append(values.reshape(agents, -1))
         if not parts:
             return jnp.zeros((agents, 0))
-        whole = jnp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
-        return jnp.clip(whole, *self.bounds)
+        return jnp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]

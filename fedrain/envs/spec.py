@@ -24,7 +24,7 @@ class AgentSpec:
         scale: Typical size of each number in an observation.
         places: Latitude and longitude, in degrees, of the middle of every region.
         common: Positions in an action of what the agents of a shared climate set together.
-        profiles: Where parameters of each column stand in an action: from, and up to.
+        profiles: Where parameters of each latitude stand in an action: from, and up to.
         shared: Whether the agents share a climate, and so feel what the others do.
     """
 

@@ -6,6 +6,8 @@
 | ebm-v2 | n      | one for each agent | all of its climate | all of its climate |
 | ebm-v3 | n      | one, shared        | its own region     | its own region     |
 
+``ebm-v1-published`` and so on are these as in the published runs.
+
 A task of one's own is a :class:`Task`, named as ``file.py:name``; a model of one's own takes the
 place of the energy balance model in any of them.
 """
@@ -43,6 +45,7 @@ from fedrain.envs.options import (
 from fedrain.errors import InputError, unknown
 from fedrain.references import Registry
 
+#: What computes the energy balance model: this package or climlab.
 BACKENDS = ("jax", "climlab")
 #: One number, or the lowest and highest between which it is drawn in each episode.
 Bounds = Any
@@ -82,6 +85,9 @@ class Task:
         ramp: Steps over which the forcing sets in.
         noise: Standard deviation of the sensors' error, as a share of each field's scale.
         tiles: Rows and columns of regions, on a latitude–longitude grid.
+        unapplied: Symbols of parameters that agents set and the model does not get.
+        unclipped: Whether observations may leave their bounds.
+        judged_early: Steps before the end of an episode at which an evaluation is judged.
         summary: One line for ``fedrain envs``.
     """
 
@@ -99,6 +105,9 @@ class Task:
     ramp: int = 0
     noise: float | None = None
     tiles: tuple[int, int] | None = None
+    unapplied: Sequence[str] = ()
+    unclipped: bool = False
+    judged_early: int = 0
     summary: str = ""
 
     @property
@@ -107,24 +116,34 @@ class Task:
         return self.agents > 1
 
 
-TASKS = Registry(
-    "environment",
-    "fedrain.tasks",
-    {
-        "ebm-v1": Task(
-            agents=1,
-            shared_climate=False,
-            local_observation=False,
-            summary="one agent sets a whole climate",
-        ),
-        "ebm-v2": Task(
-            shared_climate=False,
-            local_observation=False,
-            summary="each agent has a climate of its own, and is judged by its region",
-        ),
-        "ebm-v3": Task(summary="the agents share one climate; each sees and sets its region"),
-    },
-)
+PAPER = {
+    "ebm-v1": Task(
+        agents=1,
+        shared_climate=False,
+        local_observation=False,
+        summary="one agent sets a whole climate",
+    ),
+    "ebm-v2": Task(
+        shared_climate=False,
+        local_observation=False,
+        summary="each agent has a climate of its own, and is judged by its region",
+    ),
+    "ebm-v3": Task(summary="the agents share one climate; each sees and sets its region"),
+}
+#: As the published runs had them: the climate does not get the albedo that agents set, what they
+#: see may leave its bounds, and the profile is that before the last step.
+PUBLISHED = {
+    f"{name}-published": replace(
+        task,
+        unapplied=("a0", "a2"),
+        unclipped=True,
+        judged_early=1,
+        summary=f"{name} as in the published runs: a0 and a2 are set and not applied",
+    )
+    for name, task in PAPER.items()
+}
+#: Tasks by name: those of the package, and of others that have an entry point ``fedrain.tasks``.
+TASKS = Registry("environment", "fedrain.tasks", PAPER | PUBLISHED)
 MODELS = Registry("climate model", "fedrain.models", {})
 
 #: Options of :func:`energy_balance`, which a model of one's own decides for itself.
@@ -182,6 +201,9 @@ def make(
     ramp: int | None = None,
     noise: float | None = None,
     tiles: Sequence[int] | None = None,
+    unapplied: Sequence[str] | str | None = None,
+    unclipped: bool | None = None,
+    judged_early: int | None = None,
     episode_length: int | None = None,
 ) -> Environment:
     """An environment: a task by its name, and what is to be different in it.
@@ -208,6 +230,10 @@ def make(
         ramp: Steps over which the forcing sets in; 0: at once.
         noise: Standard deviation of the sensors' error, as a share of each field's scale.
         tiles: Rows and columns of regions, on a latitude–longitude grid.
+        unapplied: Symbols of parameters that agents set and the model does not get, as a0 and a2
+            in the published runs; it keeps their static values.
+        unclipped: Whether observations may leave their bounds.
+        judged_early: Steps before the end of an episode at which an evaluation is judged (0).
         episode_length: Steps in an episode.
 
     Returns:
@@ -244,6 +270,9 @@ def make(
         judged=judged,
         observed=tuple(dict(judged)) if observed is None else observed,
         tiles=tiling,
+        unapplied=names_of("unapplied", task.unapplied if unapplied is None else unapplied) or (),
+        unclipped=bool(task.unclipped if unclipped is None else unclipped),
+        judged_early=task.judged_early if judged_early is None else judged_early,
         only_region=region,
     )
     environment.check_start()

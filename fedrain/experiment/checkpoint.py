@@ -18,7 +18,7 @@ import numpy as np
 
 from fedrain.agents.step import Training
 from fedrain.errors import InputError
-from fedrain.io import flatten, read_arrays, unflatten, write_arrays
+from fedrain.io import flatten, is_trace, read_arrays, unflatten, write_arrays
 
 FORMAT = 2  # changes when older checkpoints can no longer be read
 
@@ -58,7 +58,8 @@ class Checkpoints:
         arrays |= {f"history/{name}": array for name, array in history.items()}
         write_arrays(self.folder / f"state-{episode:06d}.safetensors", arrays, note)
         self.saved_rows = fewest
-        for old in self._states()[:-1]:
+        killed = [path for path in self.folder.iterdir() if is_trace(path)]
+        for old in self._states()[:-1] + killed:
             old.unlink(missing_ok=True)
 
     def load(

@@ -27,17 +27,19 @@ class Evaluation(NamedTuple):
         name, _ = environment.judged[0]
         target = np.asarray((params or environment.params).target[name])
         columns = environment.model.columns
-        return [band_skill(columns, values[-1], target) for values in self.fields[name]]
+        last = environment.last_judged
+        return [band_skill(columns, values[last], target) for values in self.fields[name]]
 
     def errors(
         self, environment: Environment, params: EnvParams | None = None
     ) -> dict[str, Float[np.ndarray, " seed"]]:
         """Area-weighted root mean square error of every judged field after the last step."""
         target, columns = (params or environment.params).target, environment.model.columns
+        last = environment.last_judged
         return {
             name: np.array(
                 [
-                    band_skill(columns, v[-1], np.asarray(target[name])).globe
+                    band_skill(columns, v[last], np.asarray(target[name])).globe
                     for v in self.fields[name]
                 ]
             )
@@ -76,7 +78,7 @@ def _play(
     seeds: UInt32[Array, " seed"],
 ) -> tuple[dict[str, Array], Array, dict[str, Array]]:
     def one(actor: Network, seed: Array) -> tuple[dict[str, Array], Array, dict[str, Array]]:
-        keys = agent_keys(seed, EVALUATION, environment.regions)
+        keys = agent_keys(seed, EVALUATION, algorithm.schedule.streams(environment.regions))
         key = environment_key(seed, EVALUATION)
 
         def advance(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], Any]:

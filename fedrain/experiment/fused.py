@@ -18,9 +18,10 @@ from fedrain.agents.step import (
     Training,
     choose_actions,
     draw,
-    environment_key,
     latest_losses,
     learn,
+    start_key,
+    step_key,
 )
 from fedrain.envs import Environment, EnvParams, State
 from fedrain.federation import Sharing, actor_distance, average
@@ -64,9 +65,8 @@ def play_episode(
     def advance(carry: _Carry, now: tuple[Int[Array, ""], Draws]) -> tuple[_Carry, None]:
         step, draws = now
         action = choose_actions(algorithm, spec, carry.training, carry.seen, draws.action, step)
-        key = jax.random.fold_in(environment_key(seed, step), 1)
         state, observation, reward, _ = environment.step(
-            key, carry.state, view.action(action), params
+            step_key(seed, step), carry.state, view.action(action), params
         )
         seen = view.observation(observation, regions)
         own = view.reward(reward, regions)
@@ -80,8 +80,7 @@ def play_episode(
     steps = episode * length + jnp.arange(length)
     draws = jax.vmap(partial(draw, algorithm, spec, regions, seed))(steps)
     zeros = jnp.zeros(len(regions))
-    start = jax.random.fold_in(environment_key(seed, episode * length), 0)
-    state, observation = environment.reset(start, params)
+    state, observation = environment.reset(start_key(seed, episode * length), params)
     seen = view.observation(observation, regions)
     begin = _Carry(training, state, seen, zeros, zeros, Losses(zeros, zeros, zeros))
     end, _ = jax.lax.scan(advance, begin, (steps, draws))

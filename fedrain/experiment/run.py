@@ -15,13 +15,15 @@ from jaxtyping import Array, Float, Int
 from fedrain.agents import View
 from fedrain.agents.networks import Network
 from fedrain.agents.step import EVALUATION, agent_keys
-from fedrain.baselines import share_reached
+from fedrain.baselines import known_limit, share_reached
 from fedrain.climate import Skill
+from fedrain.climate.models.host import clear_failures
 from fedrain.envs import EnvParams
 from fedrain.envs.options import changed_params
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration, Named
-from fedrain.experiment.evaluation import evaluate, evaluation_noise, summary
+from fedrain.experiment.evaluation import Evaluation, evaluate, evaluation_noise, summary
+from fedrain.experiment.held import hold
 from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.results import (
     RETURNS,
@@ -134,6 +136,17 @@ class Run:
         errors = self._errors(data)
         return self._summary(policy, self.skills(policy), data.returns.values, errors)
 
+    @cached_property
+    def static(self) -> Evaluation:
+        """The static model in the episodes in which the local policies were evaluated.
+
+        Seeds that diverged are left out, if others have not.
+        """
+        environment = self.configuration.make_environment()
+        finite = self._finite_seeds("local")
+        seeds = tuple(finite or self.configuration.seeds)
+        return hold(environment, environment.static_actions, seeds)
+
     def _errors(self, data: xr.Dataset) -> dict[str, float]:
         if "rms_error" not in data:  # before version 0.2
             return {"surface_temperature": float(data.areawrmse_global.mean())}
@@ -151,23 +164,32 @@ class Run:
         seeds = dict(zip(self.configuration.seeds, skills, strict=True))
         whole = [seed for seed, skill in seeds.items() if np.isfinite(skill.globe)]
         mean = float(returns.mean())
-        environment = self.configuration.make_environment()
         return {
             "policy": policy,
             **summary([seeds[seed] for seed in whole]),
             "fields": errors,
             "return": mean,
-            "share_of_limit": share_reached(environment, mean) if params is None else None,
+            "share_of_limit": self._share_of_limit(mean) if params is None else None,
             "diverged_seeds": [seed for seed in seeds if seed not in whole],
         }
 
+    def _share_of_limit(self, mean_return: float) -> float | None:
+        environment = self.configuration.make_environment()
+        if (best := known_limit(environment)) is None:
+            return None
+        return share_reached(environment, mean_return, best, float(self.static.returns.mean()))
+
     def whole_seeds(self, policy: str = "local") -> list[int]:
         """The seeds that have not diverged."""
-        pairs = zip(self.configuration.seeds, self.skills(policy), strict=True)
-        if not (whole := [seed for seed, skill in pairs if np.isfinite(skill.globe)]):
+        if not (whole := self._finite_seeds(policy)):
             raise FailureError(f"{self.folder}: no seed has finite results")
         return whole
 
+    def _finite_seeds(self, policy: str) -> list[int]:
+        pairs = zip(self.configuration.seeds, self.skills(policy), strict=True)
+        return [seed for seed, skill in pairs if np.isfinite(skill.globe)]
+
+    @clear_failures()
     def evaluate(self, policy: str = "local", **episode: Any) -> dict[str, Any]:
         """Skill in an episode with another start, target, forcing, ramp or noise, as summary().
 
@@ -206,7 +228,8 @@ class Run:
         algorithm = self.configuration.make_algorithm()
         view = View(algorithm.transforms, environment.spec)
         actor = jax.tree.map(lambda leaf: leaf[seeds.index(seed), agent], self.actors(kind))
-        key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, (agent,))[0]
+        stream = algorithm.schedule.streams((agent,))
+        key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, stream)[0]
 
         @jax.jit
         def act(observation: Float[Array, "*batch obs"], step: Int[Array, ""]) -> Array:

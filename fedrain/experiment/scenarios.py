@@ -1,31 +1,33 @@
 """A trained policy in climates that it has not seen, beside parameters that stay as tuned.
 
 The forcing acts on the model, not on what the agents set: a change of the outgoing longwave
-radiation (as a doubling of CO2 gives), of the sun, of the start, or of the target.
+radiation (as a doubling of CO2 gives), of the sun, of the start, or of the target. A model that has
+the forcings ``longwave`` and ``solar`` and the start ``temperature`` has all scenarios; of another
+model those that it lacks are left out, and named.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, UInt32
 from matplotlib.figure import Figure
 
-from fedrain.agents import Algorithm
-from fedrain.agents.networks import Network
-from fedrain.agents.step import EVALUATION, agent_keys, environment_key
 from fedrain.baselines import constant
-from fedrain.climate import EnergyBalanceModel, Skill, band_skill
-from fedrain.envs import Environment, EnvParams, State
+from fedrain.climate import Skill
+from fedrain.climate.fields import unit_text
+from fedrain.climate.insolation import SOLAR_CONSTANT
+from fedrain.climate.models.host import clear_failures
+from fedrain.envs import Environment, EnvParams
 from fedrain.envs.options import changed_params
-from fedrain.errors import InputError
-from fedrain.experiment.evaluation import policy_actions
+from fedrain.errors import InputError, unknown
+from fedrain.experiment.evaluation import evaluate
+from fedrain.experiment.held import hold
 from fedrain.experiment.run import Run
 from fedrain.plotting import draw, light_grid, new_figure, style
-from fedrain.tables import Table
+from fedrain.tables import GAP, Table
 
 DOUBLED_CO2 = -3.7  # W m⁻² of outgoing longwave radiation
 WARMING = 3.0  # K
@@ -38,25 +40,53 @@ class Scenario:
     text: str
     start: float | None = None  # °C
     longwave: float = 0.0  # W m⁻² added to the outgoing radiation
-    ramp: bool = False  # forcing and target change linearly over the episode
+    ramp: bool = False  # the forcing sets in linearly over the episode
     sun: float = 1.0  # times the solar constant
     warming: float = 0.0  # K added to the target
 
     def params(self, environment: Environment) -> EnvParams:
-        """What is different in the environment."""
-        model = environment.model
-        assert isinstance(model, EnergyBalanceModel)
-        name, _ = environment.judged[0]
-        target = np.asarray(environment.params.target[name]) + self.warming
-        solar = (self.sun - 1) * model.solar_constant
-        changes: dict[str, Any] = {
-            "forcing": {"longwave": self.longwave, "solar": solar},
-            "ramp": environment.episode_length if self.ramp else 0,
-            "target": {name: target},
-        }
+        """The task's own start, target and forcing, and what is different in them.
+
+        An :class:`InputError` says what the model lacks.
+        """
+        params = environment.params
         if self.start is not None:
-            changes["start"] = self.start
-        return changed_params(environment, changes)
+            params = changed_params(environment, {"start": {"temperature": self.start}})
+        if forcing := self._forcing(environment):
+            ramp = environment.episode_length if self.ramp else 0
+            params = params._replace(
+                forcing=params.forcing | forcing, ramp=jnp.asarray(ramp, float)
+            )
+        if self.warming:
+            params = params._replace(target=self._target(environment))
+        return params
+
+    def _forcing(self, environment: Environment) -> dict[str, Any]:
+        """What is added to the forcing of the task."""
+        model = environment.model
+        known = {one.name: one for one in model.forcings}
+        added = {}
+        if self.longwave:
+            added["longwave"] = self.longwave
+        if self.sun != 1:
+            own = known["solar"].default if "solar" in known else 0.0
+            sun = own or getattr(model, "solar_constant", SOLAR_CONSTANT)
+            added["solar"] = (self.sun - 1) * sun
+        for name in added:
+            if name not in known:
+                raise unknown(f"forcing of {type(model).__name__}", name, known)
+        return {name: environment.params.forcing[name] + value for name, value in added.items()}
+
+    def _target(self, environment: Environment) -> dict[str, Any]:
+        """Warmer temperatures; other fields keep their targets."""
+        first, *_ = environment.judged_fields
+        if first.difference_unit != "K":
+            raise InputError(f"{first.name} is no temperature")
+        warmer: dict[str, Any] = dict(environment.params.target)
+        for field in environment.judged_fields:
+            if field.difference_unit == "K":
+                warmer[field.name] = np.asarray(warmer[field.name]) + self.warming
+        return warmer
 
 
 SCENARIOS = {
@@ -68,17 +98,18 @@ SCENARIOS = {
     "co2 ramp": Scenario("2 × CO₂ gradually", longwave=DOUBLED_CO2, ramp=True),
     "sun -2%": Scenario("sun 2 % dimmer", sun=0.98),
     "sun +2%": Scenario("sun 2 % brighter", sun=1.02),
-    "warmer target": Scenario("target warms by 3 K", warming=WARMING, ramp=True),
+    "warmer target": Scenario("target warms by 3 K", warming=WARMING),
 }
 
 
 class Forced(NamedTuple):
-    """Skill under one scenario."""
+    """Skill under one scenario; of the static and the constant values, the mean over the seeds."""
 
     scenario: Scenario
     policy: list[Skill]  # of every seed that has not diverged
     static: Skill
-    constant: Skill
+    constant: Skill | None  # None where the model has no gradient to find them with
+    unit: str = "K"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -89,51 +120,71 @@ class Forced(NamedTuple):
             "policy_global_mean": float(values.mean()),
             "policy_global_std": float(values.std()),
             "static": self.static.as_dict(),
-            "constant": self.constant.as_dict(),
+            "constant": None if self.constant is None else self.constant.as_dict(),
         }
 
 
-def evaluate_forced(run: Run, kind: str = "local") -> dict[str, Forced]:
-    """The policies of a run, the static values and the best constant ones, in every scenario."""
+@clear_failures()
+def evaluate_forced(
+    run: Run, kind: str = "local", say: Callable[[str], None] = print
+) -> dict[str, Forced]:
+    """The policies of a run, the static values and the best constant ones, in every scenario.
+
+    Args:
+        run: A finished run.
+        kind: Which policy: ``local`` or ``global``.
+        say: Told once, in one line, what the model lacks and is left out.
+    """
     environment = run.configuration.make_environment()
     algorithm = run.configuration.make_algorithm()
-    if not isinstance(environment.model, EnergyBalanceModel):
-        raise InputError("scenarios are known for the energy balance model only")
-    whole = run.whole_seeds(kind)
-    seeds = jnp.asarray(whole, jnp.uint32)
-    places = jnp.array([run.configuration.seeds.index(seed) for seed in whole])
+    seeds = tuple(run.whole_seeds(kind))
+    places = jnp.array([run.configuration.seeds.index(seed) for seed in seeds])
     actors = jax.tree.map(lambda leaf: jnp.asarray(leaf)[places], run.actors(kind))
-    fixed = {
-        "static": jnp.asarray(environment.static_actions, jnp.float32),
-        "constant": jnp.asarray(constant(environment).actions[0], jnp.float32),
-    }
-    name, _ = environment.judged[0]
-    columns = environment.model.columns
+    unit = unit_text(environment.judged_fields[0].difference_unit)
+    missing: dict[str, list[str]] = {}  # what is left out, by the reason
+    best = None
+    try:
+        best = constant(environment).actions[0]
+    except InputError as error:
+        missing.setdefault(str(error), []).append("the best constant values")
     results = {}
     for key, scenario in SCENARIOS.items():
-        params = scenario.params(environment)
-        target = np.asarray(params.target[name])
-        given = jax.tree.map(jnp.asarray, params)
-        fields = np.asarray(_play(environment, algorithm, given, actors, seeds))
-        kept = {
-            which: np.asarray(_hold(environment, given, action)) for which, action in fixed.items()
-        }
-        results[key] = Forced(
-            scenario,
-            [band_skill(columns, field, target) for field in fields],
-            *(band_skill(columns, kept[which], target) for which in ("static", "constant")),
-        )
+        try:
+            params = scenario.params(environment)
+        except InputError as error:
+            missing.setdefault(str(error), []).append(scenario.text)
+            continue
+        played = evaluate(environment, algorithm, actors, seeds, params)
+        fixed = [
+            None
+            if actions is None
+            else Skill.mean(hold(environment, actions, seeds, params).skill(environment, params))
+            for actions in (environment.static_actions, best)
+        ]
+        assert fixed[0] is not None
+        skills = played.skill(environment, params)
+        results[key] = Forced(scenario, skills, fixed[0], fixed[1], unit)
+    if missing:
+        parts = [f"{', '.join(names)} ({reason})" for reason, names in missing.items()]
+        say(f"left out: {'; '.join(parts)}")
     return results
 
 
 def forcing_table(results: dict[str, Forced]) -> str:
-    """Global areaWRMSE in K, for people."""
+    """Global areaWRMSE, for people."""
     rows = []
     for forced in results.values():
         values = np.array([skill.globe for skill in forced.policy])
-        fixed = [f"{forced.static.globe:.3f}", f"{forced.constant.globe:.3f}"]
-        rows.append([forced.scenario.text, *fixed, f"{values.mean():.3f}", f"{values.std():.3f}"])
-    return Table("", ["areaWRMSE (K)", "static", "constant", "learnt", "± std"], rows).text()
+        best = GAP if forced.constant is None else f"{forced.constant.globe:.3f}"
+        figures = [
+            f"{forced.static.globe:.3f}",
+            best,
+            f"{values.mean():.3f}",
+            f"{values.std():.3f}",
+        ]
+        rows.append([forced.scenario.text, *figures])
+    unit = next(iter(results.values())).unit
+    return Table("", [f"areaWRMSE ({unit})", "static", "constant", "learnt", "± std"], rows).text()
 
 
 def forcing_figure(results: dict[str, Forced], title: str) -> Figure:
@@ -141,73 +192,27 @@ def forcing_figure(results: dict[str, Forced], title: str) -> Figure:
     figure = new_figure(7.0, 0.55 * len(results) + 1.8)
     axes = figure.subplots()
     rows = np.arange(len(results))[::-1]
-    for key, label in (
-        ("static", "static"),
-        ("constant", "best constant, tuned for the standard climate"),
-        ("model", "learnt policy (mean and range of the seeds)"),
-    ):
-        values = [
-            np.array([s.globe for s in forced.policy])
-            if key == "model"
-            else np.array([getattr(forced, key).globe])
-            for forced in results.values()
-        ]
-        means = [v.mean() for v in values]
+    every = list(results.values())
+    shown = {
+        "static": ("static", [[forced.static] for forced in every]),
+        "model": (
+            "learnt policy (mean and range of the seeds)",
+            [forced.policy for forced in every],
+        ),
+    }
+    if best := [[forced.constant] for forced in every if forced.constant is not None]:
+        shown["constant"] = ("best constant, tuned for the standard climate", best)
+    for key, (label, skills) in shown.items():
+        values = [np.array([skill.globe for skill in one]) for one in skills]
+        means = [one.mean() for one in values]
         draw(axes, key, means, rows, label, marker=style(key).marker, linestyle="none")
         if key == "model":
-            ends = [v.min() for v in values], [v.max() for v in values]
+            ends = [one.min() for one in values], [one.max() for one in values]
             axes.hlines(rows, *ends, color=style(key).colour)
-    axes.set_yticks(rows, [forced.scenario.text for forced in results.values()])
+    axes.set_yticks(rows, [forced.scenario.text for forced in every])
     axes.set_xlim(left=0)
-    axes.set_xlabel("Global areaWRMSE after the last step (K)")
+    axes.set_xlabel(f"Global areaWRMSE after the last step ({every[0].unit})")
     axes.set_title(title)
     light_grid(axes, "x")
     figure.legend(loc="outside lower center", frameon=False)
     return figure
-
-
-@partial(jax.jit, static_argnames=("environment", "algorithm"))
-def _play(
-    environment: Environment,
-    algorithm: Algorithm,
-    params: EnvParams,
-    actors: Network,
-    seeds: UInt32[Array, " seed"],
-) -> Float[Array, "seed column"]:
-    def one(actor: Network, seed: Array) -> Float[Array, " column"]:
-        keys = agent_keys(seed, EVALUATION, environment.regions)
-        key = environment_key(seed, EVALUATION)
-
-        def step(state: State, _: None) -> tuple[State, None]:
-            observation = environment.observe(state, params, jax.random.fold_in(key, state.time))
-            action = policy_actions(environment, algorithm, actor, observation, keys, state.time)
-            return _advance(environment, params, key, state, action), None
-
-        return _last(environment, params, key, step)
-
-    return jax.vmap(one)(actors, seeds)
-
-
-@partial(jax.jit, static_argnames="environment")
-def _hold(
-    environment: Environment, params: EnvParams, action: Float[Array, "agent action"]
-) -> Float[Array, " column"]:
-    key = jax.random.key(0)
-
-    def step(state: State, _: None) -> tuple[State, None]:
-        return _advance(environment, params, key, state, action), None
-
-    return _last(environment, params, key, step)
-
-
-def _advance(
-    environment: Environment, params: EnvParams, key: Array, state: State, action: Array
-) -> State:
-    parameters = environment.parameters(action)
-    return environment.advance(jax.random.fold_in(key, state.time + 1), state, parameters, params)
-
-
-def _last(environment: Environment, params: EnvParams, key: Array, step: Any) -> Array:
-    start, _ = environment.reset(jax.random.fold_in(key, 0), params)
-    end, _ = jax.lax.scan(step, start, length=environment.episode_length)
-    return environment.fields(end)[environment.judged[0][0]]

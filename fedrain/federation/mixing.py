@@ -6,6 +6,7 @@ stay with the agent.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -103,13 +104,23 @@ def average(agents: Agent, sharing: Sharing, synchronise: Bool[Array, ""]) -> Ag
     def choose(new: Network, old: Network) -> Network:
         return jax.tree.map(lambda n, o: jnp.where(synchronise, n, o), new, old)
 
-    agents = agents._replace(actor=choose(mean_network(agents.actor, sharing), agents.actor))
+    given = agents.actor
+    if agents.sent is not None:
+        assert agents.prompt is not None
+        given = jax.tree.map(partial(_of_now, agents.prompt), agents.actor, agents.sent)
+        agents = agents._replace(sent=choose(agents.actor, agents.sent))
+    agents = agents._replace(actor=choose(mean_network(given, sharing), agents.actor))
     if agents.anchor is not None:
         agents = agents._replace(anchor=choose(agents.actor, agents.anchor))
     if sharing.critics:
         critic = choose(mean_network(agents.critic, sharing), agents.critic)
         agents = agents._replace(critic=critic)
     return agents
+
+
+def _of_now(prompt: Bool[Array, " agent"], new: Array, old: Array) -> Float[Array, "agent ..."]:
+    """What goes into a stale average: of one agent what it has now, of the others what it was."""
+    return jnp.where(prompt.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 
 def actor_distance(actor: Network) -> Float[Array, ""]:

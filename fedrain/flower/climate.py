@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
-from fedrain.agents.step import environment_key
+from fedrain.agents.step import start_key, step_key
 from fedrain.envs import Environment, EnvParams, State, Transition
 from fedrain.errors import InputError
 from fedrain.experiment.host import MissedStepError
@@ -74,7 +74,7 @@ def start(
     environment: Environment, seed: UInt32[Array, ""], step: Int[Array, ""], params: EnvParams
 ) -> tuple[State, Float[Array, "agent obs"]]:
     """The start of an episode, with the random numbers that the fused loop has."""
-    return environment.reset(jax.random.fold_in(environment_key(seed, step), 0), params)
+    return environment.reset(start_key(seed, step), params)
 
 
 def advance(
@@ -86,7 +86,7 @@ def advance(
     params: EnvParams,
 ) -> Transition:
     """A step, with the random numbers that the fused loop has."""
-    key = jax.random.fold_in(environment_key(seed, step), 1)
+    key = step_key(seed, step)
     return environment.step(key, state, actions, params)
 
 

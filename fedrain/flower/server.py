@@ -112,6 +112,8 @@ class Federation:
             raise InputError(
                 f"Flower averages all agents: {scheme!r} works with fedrain train only"
             )
+        if configuration.make_algorithm().schedule.stale_averages:
+            raise InputError("Flower averages what it has just received: drop stale_averages")
         if configuration.start_from is not None:
             raise InputError("a federation starts from new agents, not from those of another run")
         self.configuration, self.out, self.say = configuration, out, say

@@ -53,7 +53,8 @@ class Cell:
     @property
     def name(self) -> str:
         """The name of its configuration, and of its files."""
-        return self.configuration().name
+        name = self.configuration().name
+        return name.replace("-published", "", 1) if self.preset == "published" else name
 
     @property
     def agent_steps(self) -> int:
@@ -68,13 +69,14 @@ class Cell:
 
 @cache
 def _configuration(cell: Cell, seeds: int, episodes: int) -> Configuration:
+    published = cell.preset == "published"
     return configure(
-        env=cell.env,
+        env=f"{cell.env}-published" if published else cell.env,
         agents=cell.agents,
         sync_every=SCHEMES[cell.scheme],
         algo=cell.algo,
         preset=cell.preset,
-        seeds=seeds,
+        seeds=range(1, seeds + 1) if published else seeds,  # as the published runs
         episodes=episodes,
     )
 

@@ -68,6 +68,7 @@ Bands = Callable[[Cell], list[Sample] | None]
 def write_result(path: Path, run: Run) -> None:
     """Write what is kept of a finished run."""
     results, returns = run.results, run.returns
+    last = run.configuration.make_environment().last_judged
     kept = {
         "returns": returns.returns.astype(np.float32),
         "seconds": returns.seconds,
@@ -75,7 +76,7 @@ def write_result(path: Path, run: Run) -> None:
         "areawrmse": results.areawrmse,
         "areawrmse_global": results.areawrmse_global,
         "evaluation_return": results.returns,
-        "final_temperature": results.surface_temperature.isel(step=-1, drop=True),
+        "final_temperature": results.surface_temperature.isel(step=last, drop=True),
         "target": results.target,
     }
     episode = results.sel(policy="local").mean("seed", keep_attrs=True)

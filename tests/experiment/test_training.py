@@ -24,7 +24,8 @@ from fedrain.experiment import configure, load, train
 from fedrain.experiment.fused import run_episode
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.scenarios import evaluate_forced
-from fedrain.experiment.training import Session
+from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.training import Session, checkpoints_of
 from fedrain.federation import Sharing, average
 from fedrain.io import read_arrays
 from fedrain.plotting import interval
@@ -158,6 +159,17 @@ def test_killed_again_and_again(tmp_path, preset):
     train(configuration, killed, resume=True)
     assert_same(tmp_path / "whole", killed)
     assert not list(killed.rglob("*.partial"))
+
+
+def test_half_a_checkpoint_is_removed(tmp_path, preset):
+    """What a process that was killed had begun to write goes with the next checkpoint."""
+    configuration = configure(preset=preset, episodes=2, **SMALL)
+    left = tmp_path / "run" / "checkpoint" / ".state-000001.safetensors.partial"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    trainer = Trainer(configuration, configuration.make_environment())
+    trainer.save(checkpoints_of(configuration, tmp_path / "run"))
+    assert [path.name for path in left.parent.iterdir()] == ["state-000000.safetensors"]
 
 
 def test_compiled_once(tmp_path, preset):

@@ -1,0 +1,50 @@
+"""What an environment cannot be, each said in one line."""
+
+from typing import TYPE_CHECKING
+
+from fedrain.climate.columns import is_integer
+from fedrain.climate.model import check_model
+from fedrain.envs.observation import EXTRAS
+from fedrain.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from fedrain.envs.environment import Environment
+
+
+def check_environment(environment: "Environment") -> None:
+    """Refuse an environment that cannot be run."""
+    model = environment.model
+    check_model(model)
+    _ = environment.division.cells  # refuses what cannot be divided
+    if not len(environment.learnt):
+        raise InputError("no parameter is learnt: name one whose bounds leave it a choice")
+    symbols = [row.symbol for row in environment.learnt]
+    for symbol in environment.unapplied:
+        if symbol not in symbols:
+            raise unknown("learnt parameter", symbol, symbols)
+    for one in model.fields:
+        if one.name in EXTRAS:
+            raise InputError(f"no field can be called {one.name!r}: it means something else")
+    for name, _ in environment.judged:
+        environment.field(name)
+    for name in environment.observed:
+        if name not in EXTRAS:
+            environment.field(name)
+    if "season" in environment.observed and not hasattr(model, "season"):
+        raise InputError(f"{type(model).__name__} has no season that agents could see")
+    if not environment.judged:
+        raise InputError("an environment needs a field to judge")
+    length, early = environment.episode_length, environment.judged_early
+    if not is_integer(length) or length < 1:
+        raise InputError(f"episode length must be an integer from 1, not {length!r}")
+    if not is_integer(early) or not 0 <= early < length:
+        raise InputError(f"judged_early must be an integer from 0 to {length - 1}, not {early!r}")
+    region = environment.only_region
+    if region is None:
+        return
+    if not is_integer(region) or not 0 <= region < environment.agents:
+        raise InputError(
+            f"region must be an integer from 0 to {environment.agents - 1}, not {region!r}"
+        )
+    if environment.shared_climate:
+        raise InputError("one region of a shared climate cannot be run without the others")
