@@ -13,8 +13,8 @@ import time
 from training_speed import fused, update_work
 
 from fedrain.agents import DDPG, load_algorithm
-from fedrain.agents.step import spaces_of
 from fedrain.envs import make
+from fedrain.experiment.cores import open_cores
 
 AGENTS = (1, 2, 6, 12, 24, 48, 96)
 
@@ -23,12 +23,13 @@ def measure(rounds: int) -> dict[int, tuple[float, float]]:
     """Milliseconds a step, and millions of floating-point operations in it, by agents."""
     algorithm = load_algorithm("ddpg", "paper")
     assert isinstance(algorithm, DDPG)
+    open_cores()  # before an environment sets JAX to work
     work, flops = {}, {}
     for agents in AGENTS:
         environment = make("ebm-v3", agents=agents)
-        spaces = spaces_of(environment)
+        spec = environment.spec
         work[agents] = fused(environment, algorithm, seeds=1)
-        flops[agents] = agents * update_work(algorithm, spaces.observation_size, spaces.action_size)
+        flops[agents] = agents * update_work(algorithm, spec.observation_size, spec.action_size)
     times: dict[int, list[float]] = {agents: [] for agents in AGENTS}
     for _ in range(rounds):
         for agents in AGENTS:

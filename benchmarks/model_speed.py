@@ -11,6 +11,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +47,7 @@ def episode(latitudes: int, batch: int | None) -> Callable[[], jax.Array]:
     leading = () if batch is None else (batch,)
     parameters = {
         row.symbol: jnp.asarray(
-            rng.uniform(row.low, row.high, (*leading, latitudes) if row.per_latitude else leading),
+            rng.uniform(row.low, row.high, (*leading, latitudes) if row.by_column else leading),
             jnp.float32,
         )
         for row in model.table
@@ -55,7 +56,7 @@ def episode(latitudes: int, batch: int | None) -> Callable[[], jax.Array]:
     return lambda: integrate(model, start, parameters, STEPS)
 
 
-def measure(rounds: int) -> dict[str, object]:
+def measure(rounds: int) -> dict[str, Any]:
     oracle = climlab_step()
     work: dict[str, tuple[Callable[[], object], int]] = {"climlab": (oracle, 1)}
     work["single"] = (episode(96, None), STEPS)

@@ -11,12 +11,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from fedrain.envs.single_agent import EnergyBalanceV1
 from torch import nn
 
-from fedrain.agents import DDPG, TD3, TQC, Algorithm
+from fedrain.agents import DDPG, TD3, TQC, ActorCritic
 from fedrain.climate.models.climlab import import_climlab
-from fedrain.envs import make
+from fedrain.envs import EnergyBalanceV1, make
 
 RANDOM_STEPS = 300
 torch.set_num_threads(1)  # more cost more core time than they save for matrices this small
@@ -29,14 +28,14 @@ def environment(latitudes: int) -> gymnasium.Env[Any, Any]:
     return EnergyBalanceV1(latitudes=latitudes)
 
 
-def sbx(algorithm: Algorithm, latitudes: int) -> Train:
+def sbx(algorithm: ActorCritic, latitudes: int) -> Train:
     """Stable baselines on JAX."""
     import sbx as library
 
     return _baselines(library, algorithm, latitudes)
 
 
-def stable_baselines(algorithm: Algorithm, latitudes: int) -> Train:
+def stable_baselines(algorithm: ActorCritic, latitudes: int) -> Train:
     """Stable baselines on PyTorch."""
     import sb3_contrib
     import stable_baselines3
@@ -45,7 +44,7 @@ def stable_baselines(algorithm: Algorithm, latitudes: int) -> Train:
     return _baselines(library, algorithm, latitudes)
 
 
-def _baselines(library: Any, algorithm: Algorithm, latitudes: int) -> Train:
+def _baselines(library: Any, algorithm: ActorCritic, latitudes: int) -> Train:
     options: dict[str, Any] = {
         "batch_size": algorithm.batch_size,
         "learning_starts": RANDOM_STEPS,
@@ -74,7 +73,8 @@ class ClimlabEnvironment:
     def __init__(self, agents: int) -> None:
         reference = make("ebm-v3", agents=agents)
         self.low, self.high = reference.action_bounds
-        self.target = np.array(reference.target).reshape(agents, -1)
+        (target,) = reference.own_target(reference.params).values()
+        self.target = np.array(target)
         self.reset()
 
     def reset(self) -> np.ndarray:
@@ -105,7 +105,7 @@ class ClimlabEnvironment:
         return temperature, reward, self.steps == 200
 
 
-def published(algorithm: Algorithm, latitudes: int) -> Train:
+def published(algorithm: ActorCritic, latitudes: int) -> Train:
     """One process, climlab, PyTorch: the way of working of the published runs."""
     env = ClimlabEnvironment(96 // latitudes)
     agents = [TorchAgent(algorithm, latitudes, env.low, env.high) for _ in env.target]
@@ -130,7 +130,9 @@ def _run(env: ClimlabEnvironment, agents: "list[TorchAgent]", steps: int, learni
 class TorchAgent:
     """DDPG, TD3 or TQC in PyTorch, written plainly."""
 
-    def __init__(self, algorithm: Algorithm, size: int, low: np.ndarray, high: np.ndarray) -> None:
+    def __init__(
+        self, algorithm: ActorCritic, size: int, low: np.ndarray, high: np.ndarray
+    ) -> None:
         torch.manual_seed(0)
         self.algorithm = algorithm
         self.tqc = isinstance(algorithm, TQC)

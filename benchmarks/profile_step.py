@@ -10,12 +10,13 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from fedrain.agents import load_algorithm
-from fedrain.agents.step import spaces_of, start_training
+from fedrain.agents.step import start_training
 from fedrain.envs import make
 from fedrain.experiment.fused import run_episode
 from fedrain.federation import Sharing
@@ -37,17 +38,18 @@ def main() -> None:
     name, algo = sys.argv[1:3]
     environment, algorithm = make(name), load_algorithm(algo, "paper")
     agents, seed = len(environment.regions), jnp.asarray(0, jnp.uint32)
-    training = start_training(algorithm, spaces_of(environment), environment.regions, seed, 20_000)
+    params = jax.tree.map(jnp.asarray, environment.params)
+    training = start_training(algorithm, environment.spec, environment.regions, seed, 20_000)
 
     def play(episode: int) -> None:
         nonlocal training
-        arguments = (environment, algorithm, Sharing(), training, seed, jnp.asarray(episode))
-        training, _ = jax.block_until_ready(run_episode(*arguments, jnp.asarray(False)))
+        training, _ = jax.block_until_ready(run_episode(*arguments(episode)))
 
-    lowered = run_episode.lower(
-        environment, algorithm, Sharing(), training, seed, jnp.asarray(5), jnp.asarray(False)
-    )
-    listing = lowered.compile().as_text()
+    def arguments(episode: int) -> tuple[Any, ...]:
+        number, synchronise = jnp.asarray(episode), jnp.asarray(False)
+        return environment, algorithm, Sharing(), params, training, seed, number, synchronise
+
+    listing = run_episode.lower(*arguments(5)).compile().as_text() or ""
     origin = dict(re.findall(r'%?([\w.\-]+) = [^\n]*?op_name="([^"]*)"', listing))
     play(5)
     with tempfile.TemporaryDirectory() as folder:

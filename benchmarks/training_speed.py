@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from fedrain.agents import DDPG, Algorithm, load_algorithm
-from fedrain.agents.step import spaces_of, start_training
+from fedrain.agents.step import start_training
 from fedrain.envs import Environment, make
 from fedrain.experiment.cores import Cores, open_cores
 from fedrain.experiment.fused import run_episode
@@ -35,13 +35,12 @@ SIZE = 2048  # of the matrices that give the machine's rate
 
 def fused(environment: Environment, algorithm: Algorithm, seeds: int) -> Callable[[], int]:
     """Episodes of the fused loop on all cores; each call gives the number of agent steps."""
-    open_cores()
     agents = len(environment.regions)
     cores = Cores(agents)
     numbers = jnp.arange(seeds, dtype=jnp.uint32)
-    spaces = spaces_of(environment)
+    params = jax.tree.map(jnp.asarray, environment.params)
     trainings = [
-        cores.place(start_training(algorithm, spaces, environment.regions, n, 20_000))
+        cores.place(start_training(algorithm, environment.spec, environment.regions, n, 20_000))
         for n in numbers
     ]
     episode = FIRST_EPISODE
@@ -51,6 +50,7 @@ def fused(environment: Environment, algorithm: Algorithm, seeds: int) -> Callabl
             environment,
             algorithm,
             Sharing(),
+            params,
             trainings[index],
             numbers[index],
             jnp.asarray(episode),
@@ -99,6 +99,7 @@ def measure(
     rounds: int, cells: list[str], algorithms: list[str], peers: list[str]
 ) -> dict[str, Any]:
     """All cells, one after the other; within a cell all peers in turn."""
+    open_cores()  # before an environment sets JAX to work
     result: dict[str, Any] = {}
     for cell in cells:
         name, agents, seeds = CELLS[cell]
@@ -123,15 +124,15 @@ def measure_cell(
     ours = fused(environment, algorithm, seeds)
     others: dict[str, Callable[[int], object]] = {}
     if peers:
-        from peers import PEERS  # type: ignore[import-not-found]
+        from peers import PEERS
 
         others = {peer: PEERS[peer](algorithm, latitudes) for peer in peers}
     times: dict[str, list[float]] = {peer: [] for peer in ("fused", *others)}
     wall, shares = [], []
     work = 0.0
     if isinstance(algorithm, DDPG):
-        spaces = spaces_of(environment)
-        work = update_work(algorithm, spaces.observation_size, spaces.action_size)
+        spec = environment.spec
+        work = update_work(algorithm, spec.observation_size, spec.action_size)
     for _ in range(rounds):
         rate = matrix_rate()
         begin, core = time.perf_counter(), time.process_time()

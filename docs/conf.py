@@ -1,11 +1,19 @@
 """The documentation site: `make docs`."""
 
 import inspect
+import sys
 from pathlib import Path
 
-import fedrain
-from fedrain.envs import EnergyBalanceV1, EnergyBalanceV2, EnergyBalanceV3
-from fedrain.paper import load_results, make_figures, make_tables, write_report
+from jax import Array
+from jax.typing import ArrayLike
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.typing import stringify_annotation
+
+Array.__name__ = Array.__qualname__ = "Array"  # in signatures; otherwise jaxlib._jax.Array
+
+import fedrain  # noqa: E402
+from fedrain.envs import EnergyBalanceV1, EnergyBalanceV2, EnergyBalanceV3  # noqa: E402
+from fedrain.paper import load_results, make_figures, make_tables, write_report  # noqa: E402
 
 project = "FedRAIN"
 author = "The FedRAIN developers"
@@ -18,20 +26,25 @@ myst_heading_anchors = 3
 exclude_patterns = ["_build", "generated/tables"]  # tables stand within pages
 html_extra_path = ["generated/report"]
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = "FedRAIN"
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"
+autodoc_typehints = "signature"  # shapes are in them
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 88
 # Sections of CONTRIBUTING and the like are linked from the README only.
 suppress_warnings = ["myst.xref_missing"]
 
 
 DOCS = Path(__file__).parent
 GENERATED = DOCS / "generated"
+ENVIRONMENTS = (EnergyBalanceV1, EnergyBalanceV2, EnergyBalanceV3)
 
 
 def write_environment_pages() -> None:
-    """The docstring of an environment is its page."""
-    for environment in (EnergyBalanceV1, EnergyBalanceV2, EnergyBalanceV3):
+    """The docstring of an environment, in Markdown, is its page."""
+    for environment in ENVIRONMENTS:
         first, rest = inspect.cleandoc(environment.__doc__ or "").split("\n", 1)
         name = environment.__name__
         text = f"# {name}\n\n{first}\n{rest}\n"
@@ -56,6 +69,53 @@ def write_if_new(page: Path, text: str) -> None:
     page.parent.mkdir(parents=True, exist_ok=True)
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")
+
+
+def describe(app, what, name, thing, options, lines: list[str]) -> None:  # noqa: ARG001
+    """What the reference says of environments, which have pages, and of constants."""
+    if inspect.isclass(thing) and thing in ENVIRONMENTS:
+        page = f"generated/{thing.__name__}"
+        lines[:] = [lines[0], "", f"Spaces, rewards and arguments: :doc:`{page}`.", ""]
+    elif what == "data":
+        lines[:] = comment_on(name)
+    elif what == "property":  # as it is: napoleon takes what stands before a colon for a type
+        lines[:] = [*inspect.cleandoc(thing.__doc__ or "").splitlines(), ""]
+
+
+def comment_on(name: str) -> list[str]:
+    """The comment that stands with ``#:`` above a constant, in the module that defines it."""
+    room, _, constant = name.rpartition(".")
+    for module in sorted(n for n in sys.modules if n.startswith(room + ".")):
+        comments = ModuleAnalyzer.for_module(module).find_attr_docs()
+        if ("", constant) in comments:
+            return comments["", constant]
+    raise LookupError(f"{name} has no comment that says what it is")
+
+
+def shorten(app, what, name, thing, options, signature, returns):  # noqa: ARG001
+    """Signatures without defaults that fill lines, and with types as the code has them."""
+    if getattr(thing, "_is_protocol", False):
+        return "", None
+    try:
+        given = [p.default for p in inspect.signature(thing).parameters.values()]
+    except (TypeError, ValueError):
+        return None
+    for long in [default for default in map(repr, given) if len(default) > 40]:
+        signature = (signature or "").replace(long, "...")
+    long = stringify_annotation(ArrayLike, "smart")
+    return tuple(text and text.replace(long, "ArrayLike") for text in (signature, returns))
+
+
+def skip(app, what, name, thing, skipped, options):  # noqa: ARG001
+    """Leave out the fields of named tuples, which their signature has."""
+    return True if "Alias for field number" in (thing.__doc__ or "") else None
+
+
+def setup(app) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", describe, priority=600)  # after napoleon
+    app.connect("autodoc-process-signature", shorten)
+    app.connect("autodoc-skip-member", skip)
 
 
 write_environment_pages()

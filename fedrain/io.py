@@ -155,7 +155,8 @@ def write_arrays(
 ) -> None:
     """Named arrays and a note about them, as safetensors."""
     metadata = {"note": json.dumps(note)}
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    # np.ascontiguousarray would give a single number a dimension.
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     write_whole(path, lambda partial: save_file(contiguous, partial, metadata=metadata), durable)
 
 

@@ -275,8 +275,12 @@ def draw_map(
 
 def step_label(days: Number, unit: str = "") -> str:
     """What an axis of environment steps is called, with what a step is."""
-    length = f"{days:.3g} days" if days >= 1 else f"{24 * days:.3g} hours"
-    return f"Environment steps of {length}" + (f" ({unit})" if unit else "")
+    return f"Environment steps of {duration(days)}" + (f" ({unit})" if unit else "")
+
+
+def duration(days: Number) -> str:
+    """A length of time as people say it."""
+    return f"{days:.3g} days" if days >= 1 else f"{24 * days:.3g} hours"
 
 
 def step_axis(axes: Axes, last: Number, days: Number, unit: str = "") -> None:
@@ -323,7 +327,13 @@ class ProfileFigure:
         self.profile_axes.set_ylabel(quantity)
         self.error_axes.set_ylabel(f"Error ({unit})")
         self.error_axes.set_xlabel("Latitude")
-        self.profile_axes.legend(frameon=False)
+        # Outside: the curves move, and flat ones leave no room for it.
+        self.figure.legend(
+            handles=[self.target_line, *self.profiles.values()],
+            loc="outside lower center",
+            ncols=1 + len(labels),
+            frameon=False,
+        )
         for axes in (self.profile_axes, self.error_axes):
             latitude_axis(axes)
 

@@ -9,7 +9,8 @@ import pytest
 import xarray as xr
 
 import fedrain
-from fedrain.cli import main
+from fedrain import paper
+from fedrain.cli import main, stability
 
 
 def test_missing_extra(capsys, monkeypatch):
@@ -77,6 +78,17 @@ def test_stability_files(capsys, tmp_path):
     assert result["mean_before"] > result["mean_after"] + 20
     for name in ("diagram", "spectrum", "states", "hysteresis"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_has_no_nan(capsys, monkeypatch):
+    """Of commands whose numbers are not finite as a rule, if they were."""
+    rows = [{"cell": "a", "state": "running", "expected_seconds": float("nan")}]
+    monkeypatch.setattr(stability, "_equilibria", lambda *_: {"mean": float("nan")})
+    monkeypatch.setattr(paper, "status", lambda *_: rows)
+    for command in (["stability", "equilibria", "--latitudes", "12"], ["benchmark", "status"]):
+        assert main([*command, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+        assert None in (found.get("mean", 0), found.get("expected_seconds", 0))
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,16 @@ def test_curves_show_profile_and_error():
     assert low < -82.5 < 82.5 < high
 
 
+@pytest.mark.parametrize("profile", [np.zeros(12), Grid(12).centres, np.full(12, 90.0)])
+def test_the_legend_covers_no_curve(profile):
+    picture = figure()
+    picture.update("title", static=profile)
+    picture.rgb_array()
+    (legend,) = picture.figure.legends
+    for axes in (picture.profile_axes, picture.error_axes):
+        assert not legend.get_window_extent().overlaps(axes.get_tightbbox())
+
+
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg", "PNG"])
 def test_saved_whole(tmp_path, suffix):
     figure().save(tmp_path / "new" / f"profile.{suffix}")

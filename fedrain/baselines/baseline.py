@@ -1,6 +1,8 @@
 """What every baseline reports, as numbers, as JSON and as NetCDF."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,6 +17,7 @@ from fedrain.climate import Skill, band_skill
 from fedrain.climate.columns import is_integer
 from fedrain.climate.layout import Layout
 from fedrain.climate.model import ModelState, no_forcing
+from fedrain.climate.models.host import clear_failures
 from fedrain.envs import Environment, EnvParams, State, rollout
 from fedrain.errors import InputError
 
@@ -69,9 +72,15 @@ def episode_key(seed: int) -> Key[Array, ""]:
     return jax.random.key(seed)
 
 
-def precise(environment: Environment) -> Any:
-    """Float64 within this context, for all but models that insist on float32."""
-    return jax.enable_x64(jnp.result_type(float) == jnp.float64 or _takes_float64(environment))
+@contextmanager
+def precise(environment: Environment) -> Iterator[None]:
+    """Float64 within this context, for all but models that insist on float32.
+
+    What a model outside JAX says when it fails is one line.
+    """
+    double = jnp.result_type(float) == jnp.float64 or _takes_float64(environment)
+    with jax.enable_x64(double), clear_failures():
+        yield
 
 
 @lru_cache(maxsize=32)
@@ -151,8 +160,9 @@ def play(
     played = rollout(environment, jnp.asarray(actions), params, key)
     shown = jax.vmap(environment.fields)(played.state)
     fields = {one: np.asarray(values) for one, values in shown.items()}
+    columns, last = environment.model.columns, environment.last_judged
     skills = {
-        one: band_skill(environment.model.columns, fields[one][-1], np.asarray(params.target[one]))
+        one: band_skill(columns, fields[one][last], np.asarray(params.target[one]))
         for one, _ in environment.judged
     }
     return Baseline(

@@ -52,7 +52,10 @@ def unknown_limit(environment: Environment) -> str | None:
 
 
 def share_reached(
-    environment: Environment, mean_return: float, best: float | None = None
+    environment: Environment,
+    mean_return: float,
+    best: float | None = None,
+    worst: float | None = None,
 ) -> float | None:
     """Share of the way from the static model (0) to the limit (1); None where it is not known.
 
@@ -60,9 +63,11 @@ def share_reached(
         environment: Where the return was reached.
         mean_return: Mean of the agents' returns.
         best: The limit, if one has worked it out; the known one, if it is left out.
+        worst: Likewise, the static model's.
     """
     best = known_limit(environment) if best is None else best
     if best is None:
         return None
-    worst = float(static(environment).returns.mean())
+    if worst is None:
+        worst = float(static(environment).returns.mean())
     return (mean_return - worst) / (best - worst)

@@ -33,7 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
         command: Callable[[argparse.Namespace], None] = options.command
-        command(options)
+        from fedrain.climate.models.host import clear_failures  # here, since JAX takes a second
+
+        with clear_failures():
+            command(options)
     except InputError as error:
         say(f"fedrain: error: {error}")
         return 2

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedrain.cli import values
 from fedrain.cli.messages import add_json, print_json, say
-from fedrain.cli.options import add_environment, environment_options
+from fedrain.cli.options import add_environment, add_settings, environment_options
 from fedrain.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,14 +31,7 @@ def add(commands: Any) -> None:
         parser = names.add_parser(name, help=text)
         add_json(parser)
         add_environment(parser, "ebm-v1")
-        parser.add_argument(
-            "--set",
-            dest="settings",
-            type=values.setting,
-            action="append",
-            metavar="model.KEY=VALUE",
-            help="an option of the model; may be repeated",
-        )
+        add_settings(parser, "model.KEY=VALUE", "an option of the model; may be repeated")
         parser.add_argument("--figure", metavar="FILE", help="save a figure of the zonal means")
         parser.add_argument("--out", metavar="FILE", help="parameters and fields, as NetCDF")
         parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
@@ -85,8 +78,8 @@ def _model_options(options: argparse.Namespace) -> dict[str, Any] | None:
 def _print(environment: "Environment", result: "Baseline") -> None:
     from fedrain.climate import skill_table
 
-    print(skill_table({result.name: result.skill}))
     first, *others = environment.judged_fields
+    print(skill_table({result.name: result.skill}, first))
     for field in others:
         print(f"{field.title}: global error {result.errors[field.name]:.3f} {_unit(field)}")
     alone = not others and environment.judged[0][1] == 1
@@ -96,8 +89,10 @@ def _print(environment: "Environment", result: "Baseline") -> None:
 
 
 def _unit(field: "Field") -> str:
-    """Of a difference."""
-    return "K" if field.unit == "degC" else field.unit
+    """Of a difference, as people write it."""
+    from fedrain.climate.fields import unit_text
+
+    return unit_text(field.difference_unit)
 
 
 def _upper(text: str) -> str:
@@ -108,6 +103,7 @@ def _draw(environment: "Environment", result: "Baseline", seed: int, path: str) 
     import numpy as np
 
     from fedrain.baselines import static
+    from fedrain.climate.fields import unit_text
     from fedrain.plotting import MODELS, ProfileFigure
 
     field, columns = environment.judged_fields[0], environment.model.columns
@@ -124,7 +120,7 @@ def _draw(environment: "Environment", result: "Baseline", seed: int, path: str) 
         latitudes,
         profile(environment.params.target[field.name]),
         {name: MODELS[name].label for name in curves},
-        quantity=f"{_upper(field.title)} ({'°C' if field.unit == 'degC' else field.unit})",
+        quantity=f"{_upper(field.title)} ({unit_text(field.unit)})",
         unit=unit,
     )
     figure.update(

@@ -1,11 +1,10 @@
 """``fedrain benchmark``: the paper's experiment matrix."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from fedrain.cli.messages import add_json, say
+from fedrain.cli.messages import add_json, print_json, say
 from fedrain.errors import InputError
 
 
@@ -83,7 +82,7 @@ def _status(options: argparse.Namespace) -> None:
     rows = status(Store(options.results, options.work), cells(options.only))
     left = sum(row.get("expected_seconds", 0.0) for row in rows)
     if options.json:
-        print(json.dumps({"cells": rows, "expected_seconds": left}))
+        print_json({"cells": rows, "expected_seconds": left})
         return
     lines = [
         [

@@ -57,11 +57,14 @@ def _run(options: argparse.Namespace) -> None:
 def _table(run: "Run", found: dict[str, Any]) -> str:
     """Skill in another episode, for people: mean over the seeds."""
     from fedrain.climate import Skill, skill_table
+    from fedrain.climate.fields import unit_text
 
-    lines = [skill_table({found["policy"]: Skill(tuple(found["bands"]), found["global"])})]
     fields = run.configuration.make_environment().judged_fields
+    skill = Skill(tuple(found["bands"]), found["global"])
+    lines = [skill_table({found["policy"]: skill}, fields[0])]
     for field in fields[1:]:
-        lines.append(f"{field.title}: global error {found['fields'][field.name]:.3f} {field.unit}")
+        unit = unit_text(field.difference_unit)
+        lines.append(f"{field.title}: global error {found['fields'][field.name]:.3f} {unit}")
     lines.append(f"return         {found['return']:.0f}")
     if found["diverged_seeds"]:
         lines.append(f"diverged: seed(s) {', '.join(map(str, found['diverged_seeds']))}")
@@ -72,7 +75,7 @@ def _forcing(run: "Run", options: argparse.Namespace) -> None:
     from fedrain.experiment.scenarios import evaluate_forced, forcing_figure, forcing_table
     from fedrain.plotting import save_figure
 
-    results = evaluate_forced(run, options.policy)
+    results = evaluate_forced(run, options.policy, say)
     path = run.folder / "forcing.png"
     save_figure(forcing_figure(results, f"{run.configuration.name}, {options.policy} policy"), path)
     if options.json:

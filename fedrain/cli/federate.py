@@ -165,13 +165,13 @@ def _federate(
 
     out, configuration = folder_and_configuration(options, f"-{engine}")
     strategy = options.strategy
-    say(f"{configuration.name} over Flower ({engine}), into {out}")
     if options.resume and Run.is_finished(out):
         open_run(configuration, out, options.resume, strategy)
     else:
         times = options.round_seconds, options.wait_seconds
         federation = Federation(configuration, out, options.resume, say, strategy, *times)
         with alone_in(out):
+            say(f"{configuration.name} over Flower ({engine}), into {out}")
             run(federation)
     named = {name: getattr(configuration.named, name) for name in REFERENCES}
     finish(load(out, **named))

@@ -1,11 +1,10 @@
 """``fedrain stability``: equilibria, spectrum, bifurcation diagram and hysteresis of the model."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedrain.cli.messages import add_json, say
+from fedrain.cli.messages import add_json, print_json, say
 from fedrain.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def _run(options: argparse.Namespace) -> None:
             "hysteresis": _hysteresis,
         }[options.name](branch, options)
     if options.json:
-        print(json.dumps(result))
+        print_json(result)
     else:
         print(_text(result))
 

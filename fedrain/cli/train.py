@@ -36,8 +36,8 @@ def _run(options: argparse.Namespace) -> None:
 
     before = None if options.start_from is None else _run_before(options)
     out, configuration = folder_and_configuration(options)
-    say(f"{configuration.name}, {len(configuration.seeds)} seed(s), into {out}")
-    finish(train(configuration, out, options.resume, say, start_from=before, figures=False))
+    more: dict[str, Any] = {"start_from": before, "figures": False, "progress": True}
+    finish(train(configuration, out, options.resume, say, **more))
 
 
 def _run_before(options: argparse.Namespace) -> "Run":

@@ -55,7 +55,7 @@ def interpolate(zonal: ZonalMean, columns: Columns) -> Float[np.ndarray, " colum
 
 
 def target_fields(
-    target: Target, model: ClimateModel, judged: Iterable[str]
+    target: Target, model: ClimateModel, judged: Iterable[str], strict: bool = True
 ) -> dict[str, Float[np.ndarray, "column ..."]]:
     """The target of every judged field, on the columns (and levels) of the model.
 
@@ -63,6 +63,8 @@ def target_fields(
         target: See :data:`Target`. A model's own is its attribute ``target``, by field.
         model: The climate model.
         judged: Names of its fields.
+        strict: Refuse a target of a field that is not judged. A task may have targets of more
+            fields than an experiment judges.
     """
     known = {field.name: field for field in model.fields}
     names = list(judged)
@@ -71,7 +73,7 @@ def target_fields(
             raise unknown("field to judge", name, list(known))
     given = target if isinstance(target, Mapping) else {names[0]: target}
     for name in given:
-        if name not in names:
+        if name not in (names if strict else known):
             raise unknown("judged field, for which there is a target,", name, names)
     own = getattr(model, "target", {})
     found = {}

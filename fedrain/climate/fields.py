@@ -1,6 +1,7 @@
 """What may be seen and judged of a climate model, and what forces it from outside."""
 
 import math
+import re
 from dataclasses import dataclass
 
 from fedrain.errors import InputError
@@ -45,6 +46,11 @@ class Field:
         """What people call it."""
         return self.long_name or self.name.replace("_", " ")
 
+    @property
+    def difference_unit(self) -> str:
+        """Unit of a difference of two of its values: of degrees Celsius it is the kelvin."""
+        return "K" if self.unit == "degC" else self.unit
+
     def shape(self, columns: int) -> tuple[int, ...]:
         """Of its values in a model with that many columns."""
         return (columns, len(self.levels)) if self.levels else (columns,)
@@ -54,6 +60,13 @@ class Field:
         """For NetCDF, by the CF convention."""
         standard = {"standard_name": self.standard_name} if self.standard_name else {}
         return {**standard, "long_name": self.title, "units": self.unit}
+
+
+def unit_text(unit: str) -> str:
+    """A unit as people write it: ``"degC"`` is °C, ``"W m-2"`` is W m⁻²."""
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    powers = r"(?<=[A-Za-z)])-?\d+"
+    return re.sub(powers, lambda power: power[0].translate(raised), unit).replace("degC", "°C")
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,7 @@ class Forcing:
             raise InputError(f"{self.name}: its default must be a number, not {self.default}")
 
 
+#: The field that the energy balance model shows, in °C, with a scale of 30 K.
 SURFACE_TEMPERATURE = Field(
     "surface_temperature",
     "degC",

@@ -1,6 +1,7 @@
 """How far a temperature profile is from the target, in the six 30° bands of the paper."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from fedrain.climate.columns import Columns
+from fedrain.climate.fields import SURFACE_TEMPERATURE, Field, unit_text
 from fedrain.tables import Table
 
+#: The bands of 30° in which skill is given, from south to north.
 BAND_NAMES = ("90°S–60°S", "60°S–30°S", "30°S–0°", "0°–30°N", "30°N–60°N", "60°N–90°N")
 BAND_EDGES = np.linspace(-90.0, 90.0, 7)
 
@@ -20,6 +23,12 @@ class Skill:
 
     bands: tuple[float, ...]
     globe: float
+
+    @classmethod
+    def mean(cls, skills: "Sequence[Skill]") -> "Skill":
+        """Mean of several, such as those of the seeds."""
+        bands = np.mean([skill.bands for skill in skills], axis=0)
+        return cls(tuple(bands.tolist()), float(np.mean([skill.globe for skill in skills])))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON, under the names that the command line promises."""
@@ -57,11 +66,16 @@ def band_skill(
     )
 
 
-def skill_table(columns: dict[str, Skill]) -> str:
-    """A plain-text table of areaWRMSE in K, a column for each named skill."""
+def skill_table(columns: dict[str, Skill], field: Field = SURFACE_TEMPERATURE) -> str:
+    """A plain-text table of areaWRMSE, a column for each named skill.
+
+    Args:
+        columns: Skills by name.
+        field: What they are of, for the unit.
+    """
     figures = [(*skill.bands, skill.globe) for skill in columns.values()]
     rows = [
         [name, *(f"{value:.3f}" for value in values)]
         for name, *values in zip((*BAND_NAMES, "global"), *figures, strict=True)
     ]
-    return Table("", ["areaWRMSE (K)", *columns], rows).text()
+    return Table("", [f"areaWRMSE ({unit_text(field.difference_unit)})", *columns], rows).text()

@@ -38,9 +38,11 @@ def changed_params(environment: Environment, options: Mapping[str, Any] | None) 
     return params
 
 
-def targets(model: ClimateModel, target: Target, judged: Mapping[str, float]) -> dict[str, Any]:
+def targets(
+    model: ClimateModel, target: Target, judged: Mapping[str, float], strict: bool = True
+) -> dict[str, Any]:
     """The target of every judged field, on the columns of the model."""
-    return target_fields(target, model, judged)
+    return target_fields(target, model, judged, strict)
 
 
 def judged_fields(judge: Any, model: ClimateModel) -> tuple[tuple[str, float], ...]:

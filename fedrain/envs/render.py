@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, UInt8
 
+from fedrain.climate.fields import unit_text
 from fedrain.climate.skill import area_weighted_rmse
 from fedrain.envs.environment import Environment
 from fedrain.envs.episode import EnvParams, State
@@ -37,10 +38,6 @@ class Renderer:
         self.field = environment.judged_fields[0]
         self.mode = mode
         self._episode: tuple[Key[Array, ""], Float[np.ndarray, "time ..."]] | None = None
-
-    @property
-    def _error_unit(self) -> str:
-        return "K" if self.field.unit == "degC" else self.field.unit
 
     def _columns(self, values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "... column"]:
         """A field with its levels averaged."""
@@ -78,8 +75,8 @@ class Renderer:
             0 * latitudes,
             {"static": "static model", "model": "model with agents"},
             self._window() if self.mode == "human" else None,
-            f"{self.field.title.capitalize()} ({self.field.unit.replace('deg', '°')})",
-            self._error_unit,
+            f"{self.field.title.capitalize()} ({unit_text(self.field.unit)})",
+            unit_text(self.field.difference_unit),
         )
         if environment.only_region is not None:
             own = environment.model.columns.latitude[
@@ -123,7 +120,7 @@ class Renderer:
             area_weighted_rmse(self._columns(values) - self._columns(target), weights)
             for values in (now, static)
         )
-        unit = self._error_unit
+        unit = unit_text(self.field.difference_unit)
         self.figure.set_target(self._profile(target))
         self.figure.update(
             f"Step {time} of {environment.episode_length}: global error {error:.2f} {unit} "

@@ -256,7 +256,12 @@ def make(
     environment = Environment(
         model=chosen,
         params=EnvParams(
-            target=targets(chosen, task.target if target is None else target, dict(judged)),
+            target=targets(
+                chosen,
+                task.target if target is None else target,
+                dict(judged),
+                strict=target is not None,  # a task may have targets of more than is judged
+            ),
             start=starts(chosen, task.start if start is None else start),
             forcing=forcings(chosen, task.forcing if forcing is None else forcing),
             ramp=ramp_of(task.ramp if ramp is None else ramp),

@@ -8,7 +8,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from fedrain.baselines import static, unknown_limit
-from fedrain.climate import BAND_NAMES, Field, Parameter
+from fedrain.climate import BAND_NAMES, Field, Parameter, Skill
+from fedrain.climate.fields import unit_text
 from fedrain.envs import Environment
 from fedrain.errors import InputError
 from fedrain.experiment.results import POLICIES, read_columns
@@ -18,6 +19,7 @@ from fedrain.plotting import (
     band,
     draw,
     draw_map,
+    duration,
     interval,
     latitude_axis,
     level,
@@ -38,9 +40,10 @@ def skill_report(run: Run, beside: Mapping[str, list[str]] | None = None) -> str
     Bands of latitude are of the first judged field; where there are more, each has a row.
     """
     environment = run.configuration.make_environment()
-    fixed = static(environment)
-    columns = {"static": [_figure(v) for v in (*fixed.skill.bands, fixed.skill.globe)]}
-    more = {"static": [_figure(fixed.errors[name]) for name, _ in environment.judged]}
+    fixed = Skill.mean(run.static.skill(environment))
+    errors = run.static.errors(environment)
+    columns = {"static": [_figure(v) for v in (*fixed.bands, fixed.globe)]}
+    more = {"static": [_figure(errors[name].mean()) for name, _ in environment.judged]}
     lines = []
     for policy in POLICIES:
         found = run.summary(policy)
@@ -61,13 +64,13 @@ def skill_report(run: Run, beside: Mapping[str, list[str]] | None = None) -> str
                 "model to optimal control"
             )
     columns |= beside or {}
-    unit = _unit(environment.judged_fields[0].unit, difference=True)
+    unit = unit_text(environment.judged_fields[0].difference_unit)
     bands = [[b, *(c[i] for c in columns.values())] for i, b in enumerate((*BAND_NAMES, "global"))]
     shown = [row for row in bands if any(cell != GAP for cell in row[1:])]
     parts = [Table("", [f"areaWRMSE ({unit})", *columns], shown).text()]
     if len(environment.judged) > 1:
         rows = [
-            [f"{one.title} ({_unit(one.unit, difference=True)})", *(c[i] for c in more.values())]
+            [f"{one.title} ({unit_text(one.difference_unit)})", *(c[i] for c in more.values())]
             for i, one in enumerate(environment.judged_fields)
         ]
         parts.append(Table("", ["global, by field", *more], rows).text())
@@ -78,15 +81,6 @@ def skill_report(run: Run, beside: Mapping[str, list[str]] | None = None) -> str
 
 def _figure(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}" if np.isfinite(value) else GAP
-
-
-def _unit(unit: str, difference: bool = False) -> str:
-    """As people write it."""
-    if unit == "degC":
-        return "K" if difference else "°C"
-    for plain, raised in (("-1", "⁻¹"), ("-2", "⁻²"), ("-3", "⁻³")):
-        unit = unit.replace(plain, raised)
-    return unit
 
 
 def write_figures(run: Run) -> list[Path]:
@@ -137,7 +131,7 @@ def returns_figure(run: Run) -> Figure:
         light_grid(axes)
     else:
         step_axis(axes, steps[-1], days)
-    unit = run.results.returns.attrs.get("units", "K2").replace("2", "²")
+    unit = unit_text(run.results.returns.attrs.get("units", "K2"))
     axes.set_ylabel(f"− return of an episode{'' if unit == '1' else f' ({unit})'}; better is up")
     axes.set_title(run.configuration.name)
     if named:
@@ -161,7 +155,7 @@ def profile_figure(run: Run, field: str | None = None) -> Figure:
     learnt = read_columns(environment, run.results, shown.name, "local")
     mean, half = interval(learnt)
     figure = new_figure(9.0, 5.4)
-    draw_evolution(figure, environment, mean, half, shown)
+    draw_evolution(figure, environment, mean, half, shown, _static_of(run, shown))
     return figure
 
 
@@ -171,16 +165,20 @@ def draw_evolution(
     mean: Float[np.ndarray, "step column"],
     half: Float[np.ndarray, "step column"] | None = None,
     field: Field | None = None,
+    fixed: Float[np.ndarray, "step column"] | None = None,
 ) -> None:
-    """A field at six times of an episode, with its interval, against static model and target."""
+    """A field at six times of an episode, with its interval, against static model and target.
+
+    ``fixed`` is the static model's; that of the first episode, if it is left out.
+    """
     field = environment.judged_fields[0] if field is None else field
     columns = environment.model.columns
-    fixed = static_trajectory(environment, field.name)
+    fixed = static_trajectory(environment, field.name) if fixed is None else fixed
     target = np.asarray(environment.params.target[field.name], float)
     target = target.reshape(len(columns), -1).mean(1)
     figure.set(figwidth=9.0, figheight=5.4)
     panels = figure.subplots(2, 3, sharex=True, sharey=True)
-    length = environment.episode_length
+    length, days = environment.episode_length, _days_per_step(environment)
     times = [t for t in TIMES if t <= length]
     if len(times) < len(TIMES):
         times = sorted({max(1, round(share * length)) for share in np.linspace(0, 1, 6)})
@@ -195,14 +193,17 @@ def draw_evolution(
             low, high = mean[time - 1] - half[time - 1], mean[time - 1] + half[time - 1]
             latitudes, low = columns.zonal_mean(low)
             band(axes, "model", latitudes, low, columns.zonal_mean(high)[1])
-        axes.set_title(f"t = {time}")
+        after = "" if days is None else f" ({duration(time * days)})"
+        axes.set_title(f"step {time}{after}")
         latitude_axis(axes, 45)
     for axes in panels.flat[len(times) :]:
         axes.set_visible(False)
-    panels[0, 0].legend(frameon=False, fontsize="small", loc="lower center")
-    figure.supxlabel("Latitude")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, ncols=3, loc="outside lower center")
+    for axes in panels[-1]:  # a label of the figure would lie on the legend
+        axes.set_xlabel("Latitude")
     zonal = "" if columns.is_zonal else ", zonal mean"
-    figure.supylabel(f"{field.title.capitalize()}{zonal} ({_unit(field.unit)})")
+    figure.supylabel(f"{field.title.capitalize()}{zonal} ({unit_text(field.unit)})")
 
 
 def static_trajectory(
@@ -211,6 +212,12 @@ def static_trajectory(
     """A field of the static model after every step of an episode; levels are averaged."""
     name = environment.judged[0][0] if field is None else field
     values = static(environment).fields[name]
+    return values.reshape(*values.shape[:2], -1).mean(-1)
+
+
+def _static_of(run: Run, field: Field) -> Float[np.ndarray, "step column"]:
+    """A field of the static model, mean over the episodes of the seeds and over the levels."""
+    values = np.asarray(run.static.fields[field.name], float).mean(0)
     return values.reshape(*values.shape[:2], -1).mean(-1)
 
 
@@ -224,7 +231,7 @@ def map_figure(run: Run, field: str | None = None) -> Figure:
     target = target.reshape(len(columns), -1).mean(1)
     learnt, _ = interval(read_columns(environment, run.results, shown.name, "local")[:, -1])
     errors = {
-        "static model": static_trajectory(environment, shown.name)[-1] - target,
+        "static model": _static_of(run, shown)[-1] - target,
         "model with agents": learnt - target,
     }
     largest = max(float(np.nanmax(np.abs(error))) for error in errors.values()) or 1.0
@@ -236,7 +243,7 @@ def map_figure(run: Run, field: str | None = None) -> Figure:
             limits=(-largest, largest), errors=True,
         )  # fmt: skip
         axes.set_title(title)
-    label = f"error of the {shown.title} ({_unit(shown.unit, difference=True)})"
+    label = f"error of the {shown.title} ({unit_text(shown.difference_unit)})"
     figure.colorbar(mesh, ax=panels, label=label, shrink=0.8, location="bottom")
     return figure
 
@@ -244,7 +251,7 @@ def map_figure(run: Run, field: str | None = None) -> Figure:
 def parameters_figure(run: Run) -> Figure:
     """What was learnt: profiles after the last step, and single numbers over the episode."""
     environment = run.configuration.make_environment()
-    rows = list(environment.learnt)
+    rows, days = list(environment.learnt), _days_per_step(environment)
     figure = new_figure(7.0, 2.4 * len(rows) + 0.6)
     panels = np.atleast_1d(figure.subplots(len(rows), 1))
     for axes, row in zip(panels, rows, strict=True):
@@ -257,11 +264,12 @@ def parameters_figure(run: Run) -> Figure:
             band(axes, "model", steps, mean - half, mean + half)
             level(axes, "static", float(row.static(1)), "static value")
             axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
-            axes.set_xlabel("Step of the episode")
+            each = "" if days is None else f" ({duration(days)} each)"
+            axes.set_xlabel(f"Step of the episode{each}")
             light_grid(axes)
         for bound in (row.low, row.high):
             threshold(axes, bound)
-        axes.set_ylabel(f"{row.symbol} ({_unit(row.unit)})")
+        axes.set_ylabel(f"{row.symbol} ({unit_text(row.unit)})")
     panels[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     figure.supxlabel("Dotted: bounds of the parameter", fontsize="small")
     return figure

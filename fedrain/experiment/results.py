@@ -147,7 +147,7 @@ def skill_dataset(
     layout = Layout(environment.model)
     skills = {name: evaluation.skill(environment) for name, evaluation in evaluations.items()}
     errors = {name: evaluation.errors(environment) for name, evaluation in evaluations.items()}
-    unit = {"units": _difference(environment.judged_fields[0].unit)}
+    unit = {"units": environment.judged_fields[0].difference_unit}
     variables: dict[str, Any] = {
         "areawrmse": (
             ("policy", "seed", "band"),
@@ -215,14 +215,9 @@ def _agents(environment: Environment) -> tuple[str, np.ndarray, dict[str, str]]:
     return ("agent", np.arange(len(names)), {"long_name": "agent", "comment": comment})
 
 
-def _difference(unit: str) -> str:
-    """The unit of a difference: of degrees Celsius it is kelvin."""
-    return "K" if unit == "degC" else unit
-
-
 def _square(environment: Environment) -> str:
     """The unit of a return: a square, or a sum of squares of different units."""
-    units = {_difference(field.unit) for field in environment.judged_fields}
+    units = {field.difference_unit for field in environment.judged_fields}
     if len(units) > 1:
         return "1"
     (unit,) = units

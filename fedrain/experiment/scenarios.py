@@ -16,13 +16,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedrain.baselines import constant
+from fedrain.baselines.optimise import has_gradient
 from fedrain.climate import Skill
 from fedrain.climate.fields import unit_text
 from fedrain.climate.insolation import SOLAR_CONSTANT
 from fedrain.climate.models.host import clear_failures
 from fedrain.envs import Environment, EnvParams
 from fedrain.envs.options import changed_params
-from fedrain.errors import InputError, unknown
+from fedrain.errors import InputError
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.held import hold
 from fedrain.experiment.run import Run
@@ -74,7 +75,7 @@ class Scenario:
             added["solar"] = (self.sun - 1) * sun
         for name in added:
             if name not in known:
-                raise unknown(f"forcing of {type(model).__name__}", name, known)
+                raise InputError(f"{type(model).__name__} has no forcing {name!r}")
         return {name: environment.params.forcing[name] + value for name, value in added.items()}
 
     def _target(self, environment: Environment) -> dict[str, Any]:
@@ -144,6 +145,8 @@ def evaluate_forced(
     missing: dict[str, list[str]] = {}  # what is left out, by the reason
     best = None
     try:
+        if not has_gradient(environment):
+            raise InputError(f"{type(environment.model).__name__} has no gradient")
         best = constant(environment).actions[0]
     except InputError as error:
         missing.setdefault(str(error), []).append("the best constant values")

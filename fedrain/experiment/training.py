@@ -13,6 +13,7 @@ from jaxtyping import Float
 from tensorboardX import SummaryWriter
 
 from fedrain.agents.networks import Network
+from fedrain.climate.models.host import clear_failures
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration, Named, difference, versions
@@ -55,13 +56,19 @@ class Session:
     """One experiment on its way from the first episode, or the last checkpoint, to the end."""
 
     def __init__(
-        self, configuration: Configuration, out: Path, say: Say, on_episode: OnEpisode | None = None
+        self,
+        configuration: Configuration,
+        out: Path,
+        say: Say,
+        on_episode: OnEpisode | None = None,
+        progress: bool = True,
     ) -> None:
         self.configuration = open_folder(configuration, out, resume=True)
         self.agent_steps = configuration.steps_of_an_episode
         self.out = out
         self.say = say
         self.on_episode = on_episode
+        self.progress = progress
         self.checkpoints = checkpoints_of(configuration, out)
         environment = configuration.make_environment()
         environment.check_start()
@@ -81,6 +88,9 @@ class Session:
     def run(self) -> None:
         """Train to the end, with a checkpoint now and then, and write the results."""
         configuration, trainer = self.configuration, self.trainer
+        self.say(f"{configuration.name}, {len(configuration.seeds)} seed(s), into {self.out}")
+        if configuration.warning is not None:
+            self.say(configuration.warning)
         progress = Progress(configuration.episodes, self.agent_steps, trainer.episode)
         saved = time.monotonic()
         with SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
@@ -91,7 +101,8 @@ class Session:
                 self._log(writer, trainer.episode - 1)
                 for message in trainer.newly_diverged():
                     self.say(message)
-                progress.show(trainer.episode, trainer.history["returns"][-1], seconds)
+                if self.progress:
+                    progress.show(trainer.episode, trainer.history["returns"][-1], seconds)
                 self._tell()
                 if time.monotonic() - saved > CHECKPOINT_SECONDS:
                     self._save()
@@ -123,6 +134,7 @@ class Session:
         self.trainer.save(self.checkpoints)
 
 
+@clear_failures()
 def train(
     configuration: Configuration | None = None,
     out: str | Path | None = None,
@@ -131,6 +143,7 @@ def train(
     on_episode: OnEpisode | None = None,
     start_from: str | Path | Run | None = None,
     figures: bool = True,
+    progress: bool | None = None,
     **options: Any,
 ) -> Run:
     """Train an experiment into a folder, or resume or extend the one that is there.
@@ -145,6 +158,8 @@ def train(
         on_episode: Called after each episode with an :class:`Episode`.
         start_from: A finished run, whose policies the agents start from.
         figures: Whether figures are drawn in the folder at the end.
+        progress: Whether standard error shows episode, returns and time left; by default it does
+            unless ``say`` is a function of your own.
         options: Arguments of :func:`configure`.
 
     Returns:
@@ -159,13 +174,14 @@ def train(
         run = start_from if isinstance(start_from, Run) else Run(start_from)
         configuration, actors = _starting_from(configuration, run)
     out = Path("runs") / configuration.name if out is None else Path(out)
-    if configuration.warning is not None:
-        say(configuration.warning)
+    if configuration.start_from is not None and actors is None and not (out / START).is_file():
+        raise InputError("this experiment starts from the policies of a run: name it with --from")
     open_folder(configuration, out, resume, actors)
     named = configuration.named
     if not (resume and Run.is_finished(out)):
         with alone_in(out):
-            Session(configuration, out, say, on_episode).run()
+            shown = say is print if progress is None else progress
+            Session(configuration, out, say, on_episode, shown).run()
     run = Run(out, named.env, named.model, named.algo)
     run.__dict__["configuration"] = configuration
     if figures:

@@ -56,6 +56,7 @@ class Fleet:
         self.trainer.begin()
         self._received: dict[int, Payload | None] = {}
         self._episodes = 0
+        self._failure: Exception | None = None
         self._barrier = threading.Barrier(configuration.agents, action=self._play)
 
     def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
@@ -63,9 +64,21 @@ class Fleet:
         assert first == self.trainer.episode
         self._received[region] = payload
         self._episodes = episodes
-        self._barrier.wait()
+        try:
+            self._barrier.wait()
+        except threading.BrokenBarrierError:
+            if self._failure is None:
+                raise
+            raise self._failure from None
 
     def _play(self) -> None:
+        try:
+            self._play_round()
+        except Exception as error:  # one region's thread plays for all: all say what it met
+            self._failure = error
+            raise
+
+    def _play_round(self) -> None:
         sent = [self._received[region] for region in range(self.configuration.agents)]
         payloads = [payload for payload in sent if payload is not None]
         if payloads:

@@ -153,7 +153,9 @@ def _train(store: Store, cell: Cell, say: Say) -> bool:
             shutil.rmtree(folder, ignore_errors=True)
             return False
         say(f"{cell.name}: begins")
-        run = train(store.configuration(cell), folder, resume=True, say=say, figures=False)
+        run = train(
+            store.configuration(cell), folder, resume=True, say=say, figures=False, progress=True
+        )
         write_result(store.result(cell), run)
         shutil.rmtree(folder)
         say(f"{cell.name}: finished")

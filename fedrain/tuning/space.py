@@ -76,6 +76,7 @@ class Choice:
         return value in self.values
 
 
+#: What is searched: a range or a choice, by the name of the hyperparameter.
 Space = dict[str, Range | Choice]
 
 

@@ -24,11 +24,10 @@ from fedrain.experiment.fused import EpisodeLog, play_episode
 from fedrain.experiment.trainer import Trainer
 from fedrain.references import is_ours
 
-#: Hyperparameters that no branch in the program depends on. The discount is none of them: the
-#: transforms take it as a plain number.
+#: Hyperparameters that no branch in the program depends on.
 NUMBERS = (
     "learning_rate", "actor_learning_rate", "critic_learning_rate", "alpha_learning_rate", "tau",
-    "exploration_noise", "noise_clip", "policy_frequency", "target_frequency",
+    "exploration_noise", "noise_clip", "policy_frequency", "target_frequency", "discount",
 )  # fmt: skip
 OBJECTIVES = ("skill", "return")
 REPORT_EPISODES = 20  # from one report to the next

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from fedrain.climate import EnergyBalanceModel, Grid, ZonalMean, ncep_zonal_mean, target_fields
 from fedrain.climate.climatology import interpolate, ncep_table
 from fedrain.errors import InputError
+from tests.climate.models import AIR, SURFACE, Layered
 
 
 def target_profile(target, grid):
@@ -55,6 +56,18 @@ def test_profile_of_ones_own():
     own = np.linspace(-20, 30, 12)
     np.testing.assert_array_equal(target_profile(own, Grid(12)), own)
     np.testing.assert_array_equal(target_profile(own.tolist(), Grid(12)), own)
+
+
+def test_a_task_may_have_targets_of_more_fields_than_are_judged():
+    model = Layered()
+    own = {AIR: np.full((6, 3), 255.0), SURFACE: np.arange(6.0)}
+    found = target_fields(own, model, [AIR], strict=False)
+    assert list(found) == [AIR]
+    np.testing.assert_array_equal(found[AIR], own[AIR])
+    with pytest.raises(InputError, match="no judged field, for which there is a target"):
+        target_fields(own, model, [AIR])
+    with pytest.raises(InputError, match="'snow'"):
+        target_fields({"snow": 1.0}, model, [AIR], strict=False)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from fedrain.climate import SURFACE_TEMPERATURE, Field, Forcing
+from fedrain.climate.fields import unit_text
 from fedrain.errors import InputError
 
 
@@ -14,6 +15,22 @@ def test_shape_and_attributes():
     assert layered.title == "air temperature"
     assert surface.attributes == {"long_name": "depth of snow", "units": "m"}
     assert SURFACE_TEMPERATURE.attributes["standard_name"] == "surface_temperature"
+
+
+@pytest.mark.parametrize(
+    ("unit", "difference", "written"),
+    [
+        ("degC", "K", "°C"),
+        ("K", "K", "K"),
+        ("g kg-1", "g kg-1", "g kg⁻¹"),
+        ("W m-2 K-1", "W m-2 K-1", "W m⁻² K⁻¹"),
+        ("(g kg-1)2", "(g kg-1)2", "(g kg⁻¹)²"),
+        ("1", "1", "1"),
+    ],
+)
+def test_units(unit, difference, written):
+    assert Field("x", unit).difference_unit == difference
+    assert unit_text(unit) == written
 
 
 @pytest.mark.parametrize(

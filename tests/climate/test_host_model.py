@@ -9,7 +9,7 @@ import pytest
 
 from fedrain.climate import Columns, check_model
 from fedrain.climate.models.host import clear_failures
-from fedrain.errors import FailureError, InputError
+from fedrain.errors import InputError
 from tests.climate.models import AIR, SURFACE, HostLayered, Layered, random_parameters
 
 FORCING = {"co2": jnp.asarray(400.0), "longwave": jnp.asarray(-1.0)}
@@ -145,14 +145,14 @@ def test_what_goes_wrong_on_the_way_is_one_line(caplog, capfd):
 
     message = r"^Breaking: step_host fails \(ArithmeticError: the ice has melted\)$"
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(FailureError, match=message), clear_failures():
+    with pytest.raises(InputError, match=message), clear_failures():
         jax.block_until_ready(run(start))
     assert "Traceback" not in caplog.text + capfd.readouterr().err
 
 
 def test_a_start_that_fails_is_one_line():
     message = r"^Breaking: init_host fails \(ValueError: there is no ice at 50 °C\)$"
-    with pytest.raises(FailureError, match=message), clear_failures():
+    with pytest.raises(InputError, match=message), clear_failures():
         jax.block_until_ready(Breaking().init(jax.random.key(0), surface=60.0))
 
 

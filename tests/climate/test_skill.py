@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrain.climate import BAND_NAMES, Columns, Grid, Skill, band_skill, skill_table
+from fedrain.climate import BAND_NAMES, Columns, Field, Grid, Skill, band_skill, skill_table
 
 
 @given(offset=st.floats(-40, 40), latitudes=st.sampled_from([6, 24, 90, 96]))
@@ -56,3 +56,13 @@ def test_table_has_all_figures():
         "1.000", "2.000", "3.000", "4.000", "5.000", "6.500", "3.250",
     ]  # fmt: skip
     assert all(name in text for name in BAND_NAMES)
+    assert text.startswith("areaWRMSE (K) ")
+    wet = skill_table({"static": Skill((1.0,) * 6, 1.0)}, Field("humidity", "g kg-1"))
+    assert wet.startswith("areaWRMSE (g kg⁻¹) ")
+
+
+def test_mean_of_skills():
+    bands = np.random.default_rng(2).uniform(size=(3, 6))
+    mean = Skill.mean([Skill(tuple(row), row.max()) for row in bands])
+    np.testing.assert_allclose(mean.bands, bands.mean(0))
+    assert mean.globe == pytest.approx(bands.max(1).mean())

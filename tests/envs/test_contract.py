@@ -60,6 +60,12 @@ def test_static_actions_set_the_static_values(name, columns):
         np.testing.assert_allclose(value, static[symbol], rtol=1e-6)
 
 
+def test_only_latitudes_are_curves():
+    """What a row of cells along a latitude sets is no curve that knots could describe."""
+    env = make("ebm-v3", model=Layered(columns=GLOBE), tiles=(3, 6), judge=[SURFACE])
+    assert env.spec.profiles == ()
+
+
 def test_the_spec_says_where_things_are():
     spec = layered().spec
     assert spec.common == (0,)
@@ -170,6 +176,9 @@ def test_a_task_of_ones_own():
     np.testing.assert_array_equal(env.params.forcing["co2"], 400.0)
     assert float(env.params.noise) == pytest.approx(0.1)
     assert make(task, agents=3, noise=0.0).params.noise is None
+    assert list(make(task, judge=[AIR]).params.target) == [AIR]  # of the two that the task has
+    with pytest.raises(InputError, match="judged field"):
+        make(task, judge=[AIR], target=TARGET)
     assert same_task(make(task), env)
     assert not same_task(make(task, ramp=4), env)
     assert make(task, ramp=4) == env  # what is compiled serves both

@@ -13,9 +13,11 @@ from fedrain.cli import main
 from fedrain.climate import band_skill
 from fedrain.envs.options import changed_params
 from fedrain.experiment import configure, train
+from fedrain.experiment.report import skill_report
 from fedrain.experiment.resolve import from_dict
-from fedrain.experiment.scenarios import SCENARIOS, evaluate_forced
+from fedrain.experiment.scenarios import SCENARIOS, evaluate_forced, forcing_table
 from fedrain.io import read_json
+from tests.climate.models import AIR, HostLayered
 from tests.experiment.small import SMALL, small_preset
 
 NAME = "surface_temperature"
@@ -68,6 +70,59 @@ def test_command(capsys, run):
     assert (run.folder / "forcing.png").read_bytes().startswith(b"\x89PNG")
     assert main(["evaluate", str(run.folder), "--forcing"]) == 0
     assert "2 × CO₂ at once" in capsys.readouterr().out
+
+
+class Lamp(HostLayered):
+    """Has longwave, and no sun; its start is not called temperature, and it has no gradient."""
+
+
+def test_of_another_model_what_it_has(tmp_path):
+    """And what it lacks is said once: the forcing of the task stays, and the scenario's comes on
+    top of it."""
+    own = {"forcing": {"co2": 300.0, "longwave": 1.0}, "ramp": 3}
+    options = {"model": Lamp(), "agents": 2, "episode_length": 8, "judge": (AIR, NAME), **own}
+    configuration = configure(preset=small_preset(tmp_path), seeds=2, episodes=3, **options)
+    run = train(configuration, tmp_path / "run", figures=False)
+    said = []
+    found = evaluate_forced(run, say=said.append)
+    assert list(found) == ["standard", "co2 step", "co2 ramp", "warmer target"]
+    (line,) = said
+    for text in ("best constant", "start at 0 °C", "no forcing 'solar'", "no gradient"):
+        assert text in line
+    assert "\n" not in line
+    skills = [skill.globe for skill in run.skills()]
+    np.testing.assert_allclose([s.globe for s in found["standard"].policy], skills, rtol=1e-5)
+    for key, changes in (
+        ("standard", {}),
+        ("co2 step", {"forcing": {"longwave": 1.0 - 3.7}, "ramp": 0}),
+        ("co2 ramp", {"forcing": {"longwave": 1.0 - 3.7}, "ramp": 8}),
+        ("warmer target", {"target": {AIR: Lamp.target[AIR] + 3, NAME: target_of(run, NAME) + 3}}),
+    ):
+        environment = run.configuration.make_environment()
+        expected = static(replace(environment, params=changed_params(environment, changes)))
+        assert found[key].static.globe == pytest.approx(expected.skill.globe, rel=1e-5), key
+        assert found[key].constant is None
+    assert "(K)" in forcing_table(found)
+    assert json.loads(json.dumps(found["co2 step"].as_dict()))["constant"] is None
+
+
+def target_of(run, name):
+    return np.asarray(run.configuration.make_environment().params.target[name])
+
+
+def test_the_static_model_starts_where_the_policies_do(tmp_path):
+    """With bounds that leave nothing to choose, policies are the static model, seed by seed."""
+    bounds = {"learn": "D", "bounds": {"D": [0.6, 0.6 + 1e-6]}, "static": {"D": 0.6}}
+    options = {"preset": small_preset(tmp_path), "seeds": 3, "episodes": 2, "agents": 2, **bounds}
+    configuration = configure(start=[-30.0, 60.0], **options, **SMALL)
+    run = train(configuration, tmp_path / "run", figures=False)
+    environment = configuration.make_environment()
+    found = [skill.globe for skill in run.static.skill(environment)]
+    np.testing.assert_allclose(found, [skill.globe for skill in run.skills()], rtol=1e-4)
+    assert np.ptp(found) > 1  # K: the starts differ
+    row = skill_report(run).splitlines()[7].split()
+    assert row[0] == "global"
+    assert float(row[1]) == pytest.approx(float(row[2]), abs=0.01)
 
 
 @pytest.mark.slow

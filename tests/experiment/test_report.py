@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from fedrain.cli import main
 from fedrain.experiment import configure, load, train
@@ -39,6 +40,20 @@ def test_figures(run):
     paths = write_figures(run)
     assert [path.name for path in paths] == ["returns.png", "parameters.png", "profile.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+
+
+def test_times_are_in_days_and_no_legend_covers_a_curve(run):
+    """A step of the energy balance model is 365.2422/90 days."""
+    figure = run.plot_profile()
+    titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
+    assert titles[0] == "step 1 (4.06 days)"
+    assert titles[-1] == "step 10 (40.6 days)"
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    (legend,) = figure.legends
+    own = legend.get_window_extent()
+    for axes in figure.axes:
+        assert not own.overlaps(axes.get_tightbbox())
 
 
 def test_evaluate_prints_the_table(run, capsys):

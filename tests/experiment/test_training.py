@@ -198,6 +198,28 @@ def test_a_run_explains_itself(tmp_path, preset):
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "silent"),
+    [({"say": lambda _: None}, True), ({}, False), ({"progress": False}, True)],
+)
+def test_progress_is_shown_to_those_who_want_it(tmp_path, preset, capsys, options, silent):
+    """Not to a caller who listens himself."""
+    train(configure(preset=preset, episodes=2, **SMALL), tmp_path / "run", figures=False, **options)
+    told = capsys.readouterr()
+    assert ("episode 2/2" not in told.err) == silent
+    assert bool(told.out) == ("say" not in options)
+
+
+def test_an_experiment_that_starts_from_a_run_needs_it(tmp_path, preset, capsys):
+    first = train(configure(preset=preset, episodes=2, **SMALL), tmp_path / "a")
+    second = train(first.configuration, tmp_path / "b", start_from=first)
+    with pytest.raises(InputError, match="name it with --from"):
+        train(second.configuration, tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    again = train(second.configuration, tmp_path / "c", start_from=first)
+    np.testing.assert_array_equal(again.returns.returns, second.returns.returns)
+
+
 def test_policy_is_a_plain_function(tmp_path, preset):
     """Played through the environment, the loaded policies give the stored skill."""
     run = train(configure(preset=preset, agents=2, seeds=2, episodes=4, **SMALL), tmp_path / "run")

@@ -1,4 +1,4 @@
-"""The commands of ``docs/hosts.md``, as written, on three machines: namespaces of the network."""
+"""The commands of ``docs/machines.md``, as written, on three machines: network namespaces."""
 
 import os
 import re
@@ -88,7 +88,7 @@ def machines(tmp_path):
 
 def commands():
     """Machine, how it goes on, and command, in the order of the page."""
-    page = (ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
     found = re.findall(r"<!-- on (\w+)(?:, (\w+))? -->\n```sh\n(.+?)\n```", page, re.DOTALL)
     assert len(found) == 6
     return found

@@ -118,15 +118,17 @@ def test_a_study_ends_in_a_preset(tmp_path, capsys):
 
 def test_numbers_as_arguments_change_nothing(tmp_path):
     """A trial gives what a run gives, and trials of one shape are compiled once."""
-    configuration = configure(preset=small_preset(tmp_path), agents=2, episodes=4, **SMALL)
-    tuning = Tuning(configuration, {"learning_rate": Range(1e-4, 1e-2)})
+    preset = small_preset(tmp_path, "shaping = 0.3\n")  # which the discount is a part of
+    configuration = configure(preset=preset, agents=2, episodes=4, **SMALL)
+    space = {"learning_rate": Range(1e-4, 1e-2), "discount": Range(0.9, 0.99)}
+    tuning = Tuning(configuration, space)
     numbered_episode.clear_cache()
     scores = [
-        score(tuning.configured({"learning_rate": rate}), "skill", lambda *_: False)
-        for rate in (1e-3, 5e-3)
+        score(tuning.configured(chosen), "skill", lambda *_: False)
+        for chosen in ({"learning_rate": 1e-3}, {"learning_rate": 5e-3}, {"discount": 0.9})
     ]
     assert numbered_episode._cache_size() == 1
-    assert scores[0] != scores[1]
+    assert len(set(scores)) == 3
     from fedrain.experiment import train
 
     run = train(configuration, tmp_path / "run")

@@ -29,13 +29,16 @@ from fedrain.errors import FailureError, InputError
 _one_at_a_time = Lock()
 
 
-class _HostFailureError(FailureError):
-    """What a model outside JAX said, on its way through JAX."""
+class HostFailureError(InputError, FailureError):
+    """A model outside JAX failed on its way: one line that says which, and what it said.
+
+    The model is the user's, so that the command line takes it for wrong input.
+    """
 
 
 # JAX logs the traceback of a callback that fails: the line that clear_failures gives is enough.
 logging.getLogger("jax._src.callback").addFilter(
-    lambda record: not (record.exc_info and record.exc_info[0] is _HostFailureError)
+    lambda record: not (record.exc_info and record.exc_info[0] is HostFailureError)
 )
 
 
@@ -43,15 +46,16 @@ logging.getLogger("jax._src.callback").addFilter(
 def clear_failures() -> Iterator[None]:
     """Raise what a model outside JAX said when it failed, in one line, for what JAX makes of it.
 
-    What is compiled runs on its own: wait for its results inside of this.
+    What is compiled runs on its own: wait for its results inside of this. It also decorates a
+    function.
     """
     try:
         yield
     except (jax.errors.JaxRuntimeError, ValueError) as error:  # either, by the way it was called
-        said = re.findall(rf"{_HostFailureError.__name__}: (.+)", str(error))
+        said = re.findall(rf"{HostFailureError.__name__}: (.+)", str(error))
         if not said:
             raise
-        raise FailureError(said[-1]) from None
+        raise HostFailureError(said[-1]) from None
 
 
 class HostModel(ABC):
@@ -163,7 +167,7 @@ class HostModel(ABC):
         try:
             yield
         except Exception as error:
-            raise _HostFailureError(
+            raise HostFailureError(
                 f"{type(self).__name__}: {what} fails ({first_line(error)})"
             ) from error
 

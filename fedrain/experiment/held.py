@@ -1,0 +1,55 @@
+"""Parameters that never change, in the very episodes in which policies are evaluated.
+
+Where a start, a forcing or the weather is random, every seed has an episode of its own. What a
+policy is compared with plays the same ones, in the same precision: other bits would be other draws.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, UInt32
+
+from fedrain.agents.step import EVALUATION, environment_key
+from fedrain.envs import Environment, EnvParams, rollout
+from fedrain.experiment.evaluation import Evaluation
+
+
+def hold(
+    environment: Environment,
+    actions: Float[np.ndarray, "agent action"],
+    seeds: tuple[int, ...],
+    params: EnvParams | None = None,
+) -> Evaluation:
+    """One episode of every seed with these actions at every step.
+
+    Args:
+        environment: Where they are held.
+        actions: In action units.
+        seeds: Those of the policies that they are compared with.
+        params: Start, target, forcing and noise, if they are not the environment's own.
+    """
+    given = jax.tree.map(jnp.asarray, environment.params if params is None else params)
+    numbers = jnp.asarray(seeds, jnp.uint32)
+    held = _hold(environment, given, jnp.asarray(actions, jnp.float32), numbers)
+    return Evaluation(*jax.device_get(held))
+
+
+@partial(jax.jit, static_argnames="environment")
+def _hold(
+    environment: Environment,
+    params: EnvParams,
+    actions: Float[Array, "agent action"],
+    seeds: UInt32[Array, " seed"],
+) -> tuple[dict[str, Array], Array, dict[str, Array]]:
+    every = jnp.broadcast_to(actions, (environment.episode_length, *actions.shape))
+    parameters = jax.vmap(environment.own_parameters)(every)
+
+    def one(seed: UInt32[Array, ""]) -> tuple[dict[str, Array], Array, dict[str, Array]]:
+        played = rollout(environment, every, params, environment_key(seed, EVALUATION))
+        shown = jax.vmap(environment.fields)(played.state)
+        judged = {name: shown[name] for name, _ in environment.judged}
+        return judged, played.returns, parameters
+
+    return jax.vmap(one)(seeds)
