@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-slow test-lowest lint types proto docs bench bench-training clean
+.PHONY: run test test-slow test-lowest lint types proto docs bench bench-training bench-before clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and pictures.
 ## Four fifths of the paper's steps: no worse, and within 90 s on two cores that others use too.
@@ -48,6 +48,11 @@ docs: $(VENV)/.installed-docs
 ## Speed against climlab, as ratios measured in one run.
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/model_speed.py
+
+## Speed of training now against that of another commit (make bench-before BEFORE=HEAD~1).
+BEFORE ?= ff4f8ba
+bench-before: $(VENV)/.installed
+	$(BIN)/python benchmarks/before_and_after.py --before $(BEFORE)
 
 ## Speed of training against sbx, stable-baselines3 and the published way of working (brings PyTorch).
 bench-training:

@@ -240,7 +240,9 @@ def main() -> int:
             unpack(options.before, Path(folder) / "before"),
             unpack(options.now, Path(folder) / "now"),
         )
-        print(f"{'':16s} {'wall, s an episode':35s}   {'cores, s an episode':35s}   compile, s")
+        what = "the command" if options.whole else "an episode"
+        heads = f"wall clock, s {what}", f"processor, s {what}"
+        print(f"{'':16s} {heads[0]:35s}   {heads[1]:35s}   compile, s", flush=True)
         print(COLUMNS.format("", *["before", "now", "now / before "] * 2, "before", "now"))
         if options.whole:
             times = in_turn(whole(sources[0]), whole(sources[1]), options.rounds, 1)

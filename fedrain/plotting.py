@@ -115,6 +115,7 @@ FORMATS = ("png", "pdf", "svg", "jpg")
 
 CONFIDENCE = 0.95
 #: What :func:`interval` gives, for labels and captions.
+ENOUGH_SEEDS = 5  # for an interval that says something
 INTERVAL = f"mean and {100 * CONFIDENCE:.0f} % confidence interval"
 
 
@@ -170,6 +171,40 @@ def band(axes: Axes, key: str | Style, x: Any, low: Any, high: Any) -> FillBetwe
     return axes.fill_between(x, low, high, color=style(key).colour, alpha=0.2, linewidth=0)
 
 
+def draw_seeds(
+    axes: Axes,
+    key: str | Style,
+    x: Any,
+    values: Float[np.ndarray, "seed x"],
+    label: str | None = None,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+    logarithmic: bool = False,
+) -> None:
+    """The mean of the seeds with its interval, or, where they are few, with a thin line for each.
+
+    An interval from two or three seeds says little and covers all. ``limits`` are what the values
+    cannot leave; a mean of logarithms is that of an axis of logarithms.
+    """
+    there, back = (np.log, np.exp) if logarithmic else (np.asarray, np.asarray)
+    with np.errstate(all="ignore"):  # what has diverged is left out
+        shown = there(values)
+    mean, half = interval(shown)
+    draw(axes, key, x, back(mean), label)
+    if len(values) >= ENOUGH_SEEDS:
+        band(axes, key, x, *(np.clip(back(end), *limits) for end in (mean - half, mean + half)))
+    elif len(values) > 1:
+        for one in values:
+            draw(axes, key, x, one, "", linewidth=0.6, alpha=0.5)
+
+
+def seeds_label(number: int) -> str:
+    """What :func:`draw_seeds` shows of that many seeds."""
+    if number == 1:
+        return "one seed"
+    around = f"{100 * CONFIDENCE:.0f} % confidence interval" if number >= ENOUGH_SEEDS else "each"
+    return f"mean of {number} seeds, and {around}"
+
+
 def level(
     axes: Axes, key: str | Style, value: Number, label: str | None = None, **more: Any
 ) -> Line2D:
@@ -215,7 +250,7 @@ def latitude_label(degrees: Number) -> str:
 def map_axes(axes: Axes) -> None:
     """Longitude and latitude of the whole globe, where the columns of a map start at 0°E."""
     axes.set_xlim(0, 360)
-    axes.set_xticks(range(0, 361, 90), [f"{tick}°E" for tick in range(0, 361, 90)])
+    axes.set_xticks(range(0, 360, 90), [f"{tick}°E" for tick in range(0, 360, 90)])
     axes.set_ylim(-90, 90)
     axes.set_yticks(range(-90, 91, 30), [latitude_label(tick) for tick in range(-90, 91, 30)])
     axes.set_aspect("equal")

@@ -10,7 +10,17 @@ from scipy import stats
 from fedrain import plotting
 from fedrain.climate import Columns, Grid
 from fedrain.errors import InputError
-from fedrain.plotting import ProfileFigure, draw, draw_map, half_width, interval, new_figure, style
+from fedrain.plotting import (
+    ENOUGH_SEEDS,
+    ProfileFigure,
+    draw,
+    draw_map,
+    draw_seeds,
+    half_width,
+    interval,
+    new_figure,
+    style,
+)
 
 GROUPS = {
     name: list(getattr(plotting, name).values())
@@ -231,3 +241,24 @@ def test_no_other_module_has_colours():
     for path in [*package.rglob("*.py"), *studies.glob("*.py")]:
         if path != Path(plotting.__file__):
             assert not colour.search(path.read_text("utf-8")), path
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_few_seeds_are_drawn_one_by_one_and_many_as_an_interval(logarithmic):
+    rng = np.random.default_rng(0)
+    x = np.arange(7)
+    for seeds in (1, 2, 4, 5, 10):
+        values = np.exp(rng.normal(size=(seeds, 7)))
+        axes = new_figure().subplots()
+        draw_seeds(axes, "model", x, values, limits=(0.9, 1.1), logarithmic=logarithmic)
+        mean = np.exp(np.log(values).mean(0)) if logarithmic else values.mean(0)
+        np.testing.assert_allclose(axes.lines[0].get_ydata(), mean)
+        few = seeds < ENOUGH_SEEDS
+        assert len(axes.lines) - 1 == (seeds if few and seeds > 1 else 0)
+        assert len(axes.collections) == (0 if few else 1)
+        for line, one in zip(axes.lines[1:], values, strict=False):
+            np.testing.assert_allclose(line.get_ydata(), one)
+        for shown in axes.collections:
+            corners = shown.get_paths()[0].vertices[:, 1]
+            assert corners.min() >= 0.9
+            assert corners.max() <= 1.1

@@ -19,6 +19,7 @@ from fedrain.plotting import (
     band,
     draw,
     draw_map,
+    draw_seeds,
     duration,
     interval,
     latitude_axis,
@@ -26,6 +27,7 @@ from fedrain.plotting import (
     light_grid,
     new_figure,
     save_figure,
+    seeds_label,
     step_axis,
     threshold,
 )
@@ -113,16 +115,16 @@ def returns_figure(run: Run) -> Figure:
     axes = figure.subplots()
     steps = run.returns.step.values
     named = len(data) <= len(REGIONS)
-    drawn: list[np.ndarray] = []
-    for agent, values in enumerate(data):
-        look = REGIONS[agent % len(REGIONS)]
-        mean, half = interval(-values)
-        drawn.append(mean)
-        label = environment.division.name(environment.regions[agent]) if named else ""
-        draw(axes, look, steps, mean, label)
-        band(axes, look, steps, mean - half, mean + half)
-    if any(np.isfinite(values).any() for values in drawn):
-        axes.set_yscale("log")  # where all seeds have diverged there is nothing to scale
+    finite = data[np.isfinite(data)]
+    logarithmic = bool(finite.size and (finite < 0).all())
+    if named:
+        for agent, values in enumerate(data):
+            label = environment.division.name(environment.regions[agent])
+            draw_seeds(axes, REGIONS[agent], steps, -values, label, logarithmic=logarithmic)
+    else:  # too many to tell apart
+        draw_seeds(axes, "model", steps, -data.mean(0), "", logarithmic=logarithmic)
+    if logarithmic:
+        axes.set_yscale("log")
     axes.invert_yaxis()
     days = _days_per_step(environment)
     if days is None:
@@ -133,7 +135,10 @@ def returns_figure(run: Run) -> Figure:
         step_axis(axes, steps[-1], days)
     unit = unit_text(run.results.returns.attrs.get("units", "K2"))
     axes.set_ylabel(f"− return of an episode{'' if unit == '1' else f' ({unit})'}; better is up")
-    axes.set_title(run.configuration.name)
+    many = "" if named else f", mean of {len(data)} regions"
+    axes.set_title(
+        f"{run.configuration.name}: {seeds_label(data.shape[1])}{many}", fontsize="medium"
+    )
     if named:
         axes.legend(frameon=False, ncols=2, fontsize="small")
     return figure
@@ -258,10 +263,9 @@ def parameters_figure(run: Run) -> Figure:
         if row.by_column:
             _draw_profile(axes, run, row)
         else:
-            mean, half = interval(run.results[row.symbol].sel(policy="local").values)
+            values = run.results[row.symbol].sel(policy="local").values
             steps = run.results.step.values
-            draw(axes, "model", steps, mean, "learnt")
-            band(axes, "model", steps, mean - half, mean + half)
+            draw_seeds(axes, "model", steps, values, "learnt", (row.low, row.high))
             level(axes, "static", float(row.static(1)), "static value")
             axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
             each = "" if days is None else f" ({duration(days)} each)"
@@ -269,9 +273,10 @@ def parameters_figure(run: Run) -> Figure:
             light_grid(axes)
         for bound in (row.low, row.high):
             threshold(axes, bound)
-        axes.set_ylabel(f"{row.symbol} ({unit_text(row.unit)})")
+        axes.set_ylabel(row.symbol + ("" if row.unit == "1" else f" ({unit_text(row.unit)})"))
     panels[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-    figure.supxlabel("Dotted: bounds of the parameter", fontsize="small")
+    seeds = seeds_label(len(run.configuration.seeds))
+    figure.supxlabel(f"Dotted: bounds of the parameter; {seeds}", fontsize="small")
     return figure
 
 
@@ -280,11 +285,10 @@ def _draw_profile(axes: object, run: Run, row: Parameter) -> None:
     environment = run.configuration.make_environment()
     columns = environment.model.columns
     values = read_columns(environment, run.results, row.symbol, "local")[:, -1]
-    mean, half = interval(values)
-    latitudes, middle = columns.zonal_mean(mean)
-    _, around = columns.zonal_mean(half)
-    draw(axes, "model", latitudes, middle, "learnt, last step")  # type: ignore[arg-type]
-    band(axes, "model", latitudes, middle - around, middle + around)  # type: ignore[arg-type]
+    zonal = [columns.zonal_mean(one) for one in values]
+    latitudes, means = zonal[0][0], np.stack([mean for _, mean in zonal])
+    bounds = (row.low, row.high)
+    draw_seeds(axes, "model", latitudes, means, "learnt, last step", bounds)  # type: ignore[arg-type]
     fixed = row.static(len(columns)).reshape(len(columns), -1).mean(1)
     draw(axes, "static", *columns.zonal_mean(fixed), "static value")  # type: ignore[arg-type]
     latitude_axis(axes)  # type: ignore[arg-type]
