@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: run test test-slow test-lowest lint types proto docs bench bench-training bench-before clean
 
-## The main job: train the six federated agents of ebm-v3; ends with the skill table and pictures.
+## The main job: train the six federated agents of ebm-v3; ends with the skill table and figures.
 ## Four fifths of the paper's steps: no worse, and within 90 s on two cores that others use too.
 run: $(VENV)/.installed
 	$(BIN)/fedrain train --episodes 80 --out runs/six-agents --resume

@@ -9,10 +9,10 @@ from scipy import stats
 
 from fedrain import plotting
 from fedrain.climate import Columns, Grid
+from fedrain.envs.profile_figure import ProfileFigure
 from fedrain.errors import InputError
 from fedrain.plotting import (
     ENOUGH_SEEDS,
-    ProfileFigure,
     draw,
     draw_map,
     draw_seeds,

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from fedrain.baselines.baseline import Baseline, episode_key, hold, play, precise
 from fedrain.climate import Columns
@@ -106,7 +106,7 @@ class _Inversion:
         self, z: Float[np.ndarray, "variable member"]
     ) -> Float[np.ndarray, "member agent action"]:
         low, high = self.environment.action_bounds
-        return low + (high - low) * norm.cdf(z.T.reshape(-1, len(self.agents), len(low)))
+        return low + (high - low) * ndtr(z.T.reshape(-1, len(self.agents), len(low)))
 
 
 def _by_agent(environment: Environment, fields: dict[str, Any]) -> Any:

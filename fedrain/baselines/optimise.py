@@ -11,8 +11,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Float, Key
-from scipy.optimize import minimize
 
 from fedrain.climate import HostModel
 from fedrain.climate.model import first_line
@@ -85,7 +85,7 @@ def minimise(
             return value, slope
         return WORST * (1 + abs(first)), np.zeros_like(slope)
 
-    found = minimize(
+    found = scipy.optimize.minimize(
         guarded,
         start.ravel(),
         jac=True,

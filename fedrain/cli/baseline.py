@@ -104,7 +104,8 @@ def _draw(environment: "Environment", result: "Baseline", seed: int, path: str) 
 
     from fedrain.baselines import static
     from fedrain.climate.fields import unit_text
-    from fedrain.plotting import MODELS, ProfileFigure
+    from fedrain.envs.profile_figure import ProfileFigure
+    from fedrain.plotting import MODELS
 
     field, columns = environment.judged_fields[0], environment.model.columns
 

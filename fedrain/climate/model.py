@@ -149,7 +149,8 @@ def check_start(model: ClimateModel, start: Mapping[str, ArrayLike]) -> None:
         start: By argument of ``init``: lowest and highest, both of which are tried.
     """
     kind = type(model).__name__
-    ends = [{name: jnp.asarray(bounds)[end] for name, bounds in start.items()} for end in (0, 1)]
+    pairs = {name: np.asarray(bounds) for name, bounds in start.items()}  # JAX would compile a pick
+    ends = [{name: jnp.asarray(pair[end]) for name, pair in pairs.items()} for end in (0, 1)]
     for end in ends if start else ends[:1]:
         try:
             seen = model.observe(model.init(jax.random.key(0), **end))

@@ -19,7 +19,7 @@ from fedrain.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fedrain.plotting import ProfileFigure
+    from fedrain.envs.profile_figure import ProfileFigure
 
 RENDER_MODES = ("human", "rgb_array")
 
@@ -66,7 +66,8 @@ class Renderer:
     @cached_property
     def figure(self) -> "ProfileFigure":
         """In a window if there is to be one."""
-        from fedrain.plotting import ProfileFigure, shade
+        from fedrain.envs.profile_figure import ProfileFigure
+        from fedrain.plotting import shade
 
         environment = self.environment
         latitudes, _ = environment.model.columns.zonal_mean(environment.model.columns.latitude)

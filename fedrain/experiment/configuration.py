@@ -20,6 +20,7 @@ from fedrain.climate.columns import is_integer
 from fedrain.envs import TASKS, Environment, make
 from fedrain.envs.tasks import MODELS, find_task
 from fedrain.errors import InputError
+from fedrain.experiment.cores import open_cores
 from fedrain.federation import Sharing
 from fedrain.references import Registry
 
@@ -95,6 +96,7 @@ class Configuration:
 
     @cached_property
     def _environment(self) -> Environment:
+        open_cores()  # while JAX still lets us: making an environment sets it to work
         task = self.env if self.named.env is None else self.named.env
         agents = self.agents if self.is_multi_agent else None
         options = dict(self.environment)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float
-from scipy import stats
 
 LEVEL = 0.05  # below which a p-value decides
 WINDOW = 5  # episodes of a running mean; those of random actions are as many
@@ -69,7 +69,7 @@ def standard_errors(first: Sample, second: Sample) -> float:
 def differ(first: Sample, second: Sample) -> float:
     """P-value of Welch's test that two means are the same."""
     t, freedom = _welch(first, second.times(-1.0))
-    return float(2 * stats.t.sf(abs(t), freedom))
+    return float(2 * scipy.stats.t.sf(abs(t), freedom))
 
 
 def below(first: Sample, second: Sample) -> float:
@@ -82,7 +82,7 @@ def below(first: Sample, second: Sample) -> float:
 
 def sum_below_zero(*samples: Sample) -> float:
     """P-value of the test, after Welch and Satterthwaite, that a sum of means is not negative."""
-    return float(stats.t.cdf(*_welch(*samples)))
+    return float(scipy.stats.t.cdf(*_welch(*samples)))
 
 
 def more_variable(first: Sample, second: Sample) -> float:
@@ -95,7 +95,7 @@ def more_variable(first: Sample, second: Sample) -> float:
         return below(*(Sample.of(np.array(s.distances)) for s in (second, first)))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.divide(first.variance, second.variance)
-    return float(stats.f.sf(ratio, first.number - 1, second.number - 1))
+    return float(scipy.stats.f.sf(ratio, first.number - 1, second.number - 1))
 
 
 def converged_at(
@@ -134,7 +134,8 @@ def running_mean(learning: Float[np.ndarray, "seed episode"]) -> Float[np.ndarra
 def earlier(first: Float[np.ndarray, " a"], second: Float[np.ndarray, " b"]) -> float:
     """P-value of the Mann–Whitney test that the first is not the smaller; ½ if all are tied."""
     less, greater = (
-        stats.mannwhitneyu(first, second, alternative=tail).pvalue for tail in ("less", "greater")
+        scipy.stats.mannwhitneyu(first, second, alternative=tail).pvalue
+        for tail in ("less", "greater")
     )
     return float(less + 1 - greater) / 2
 
@@ -142,7 +143,10 @@ def earlier(first: Float[np.ndarray, " a"], second: Float[np.ndarray, " b"]) -> 
 def most(which: Bool[np.ndarray, " seed"]) -> float:
     """Mid-p-value of the sign test that no more than half of the seeds are such."""
     number, such = len(which), int(which.sum())
-    return float(stats.binom.sf(such - 1, number, 0.5) + stats.binom.sf(such, number, 0.5)) / 2
+    return (
+        float(scipy.stats.binom.sf(such - 1, number, 0.5) + scipy.stats.binom.sf(such, number, 0.5))
+        / 2
+    )
 
 
 def _ends(
