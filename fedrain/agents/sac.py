@@ -199,11 +199,12 @@ class SAC(ActorCritic):
         actor, actor_optimiser = adam_step(
             self.actor_learning_rate, gradient, agent.actor_optimiser, agent.actor
         )
-        slope = alpha_gradient(agent.log_alpha, log_probability, spec.action_size)
         if self.log_alpha_loss:
             again = jax.random.normal(jax.random.fold_in(key, 1), batch.action.shape)
             log_probability = self.sample(actor, batch.observation, again, spec)[1]
             slope = -(log_probability - spec.action_size).mean()
+        else:
+            slope = alpha_gradient(agent.log_alpha, log_probability, spec.action_size)
         log_alpha, alpha_optimiser = adam_step(
             self.alpha_learning_rate, slope, agent.alpha_optimiser, agent.log_alpha
         )

@@ -139,8 +139,8 @@ class Configuration:
         in_rows = environment.division.layout is None or environment.division.layout[1] == 1
         if sharing.scheme in ("zones", "neighbours") and not in_rows:
             raise InputError(f"sharing {sharing.scheme!r} cannot apply: the regions are tiles")
-        plain = replace(sharing, weights=None) == Sharing()
-        if algorithm.schedule.stale_averages and self.sync_every and not plain:
+        of_all = replace(sharing, weights=None) == Sharing()
+        if algorithm.schedule.stale_averages and self.sync_every and not of_all:
             raise InputError("stale_averages are for the actors of all agents, and nothing else")
         if algorithm.schedule.proximal and (sharing.one_policy or not self.sync_every):
             raise InputError("proximal pulls agents to their average: they must have one")
