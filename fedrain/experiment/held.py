@@ -15,6 +15,9 @@ from fedrain.agents.step import EVALUATION, environment_key
 from fedrain.envs import Environment, EnvParams, rollout
 from fedrain.experiment.evaluation import Evaluation
 
+#: It is called once or twice: what optimising it would take is more than what that would save.
+ONCE = {"xla_backend_optimization_level": 0}
+
 
 def hold(
     environment: Environment,
@@ -36,7 +39,7 @@ def hold(
     return Evaluation(*jax.device_get(held))
 
 
-@partial(jax.jit, static_argnames="environment")
+@partial(jax.jit, static_argnames="environment", compiler_options=ONCE)
 def _hold(
     environment: Environment,
     params: EnvParams,
