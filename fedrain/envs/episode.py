@@ -49,12 +49,13 @@ class Transition(NamedTuple):
 
 def draw(key: Key[Array, ""], bounds: dict[str, Any]) -> dict[str, Array]:
     """A number, or array, between its bounds: exactly the bound where they are the same."""
-    drawn = {}
-    for i, name in enumerate(sorted(bounds)):
-        low, high = bounds[name][0], bounds[name][1]
-        share = jax.random.uniform(jax.random.fold_in(key, i), (), jnp.result_type(low))
-        drawn[name] = low + (high - low) * share
-    return drawn
+    names = sorted(bounds)
+    lows = [jnp.asarray(bounds[name][0]) for name in names]
+    shares = jax.random.uniform(key, (len(names),), jnp.result_type(float, *lows))
+    return {
+        name: low + (bounds[name][1] - low) * share
+        for name, low, share in zip(names, lows, shares, strict=True)
+    }
 
 
 def in_force(
