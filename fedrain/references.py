@@ -245,8 +245,8 @@ def check_same(kind: str, stored: Mapping[str, Any], named: Any, given: object =
     other = sorted(n for n in {*was, *own} if _text(was.get(n)) != _text(own.get(n)))
     say = reprlib.repr  # a field may be a long array
     what = [f"{n} is {say(own.get(n))}, was {say(was.get(n))}" for n in other]
-    if stored.get("source") != now["source"]:
-        what.append("its source has changed")
+    if now["source"] not in (stored.get("source"), *(stored.get("accepted") or ())):
+        what.append("its source has changed (train --resume --accept-changes accepts that)")
     if what:
         raise InputError(
             f"the {kind} {reference_to(named)} is not the one that was trained: {'; '.join(what)}"

@@ -132,7 +132,7 @@ def test_every_argument_has_an_option():
     environment = arguments_of(make) - {"name"}
     experiment = environment | arguments_of(configure)
     target = {"variable", "weight_months"}
-    run = {"experiment", "out", "resume", "start_from"}
+    run = {"experiment", "out", "resume", "start_from", "accept_changes"}
     assert set(ENVIRONMENT) == environment
     assert set(EXPERIMENT) == experiment
     assert options_of("train") == experiment | target | run

@@ -300,7 +300,9 @@ def test_what_differs_is_said(file):
     ):
         check_same("model", stored, deeper)
     file.write_text(MODEL.replace("70.0", "71.0"), encoding="utf-8")
-    with pytest.raises(InputError, match=r"not the one that was trained: its source has changed$"):
+    with pytest.raises(
+        InputError, match=r"not the one that was trained: its source has changed \("
+    ):
         check_same("model", stored, load(f"{file}:Deep", "model")())
 
 

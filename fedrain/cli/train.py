@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli.messages import say
-from fedrain.cli.options import REFERENCES, add_experiment, folder_and_configuration
+from fedrain.cli.options import REFERENCES, add_experiment, folder_and_configuration, references
 
 if TYPE_CHECKING:
     from fedrain.experiment import Run
@@ -17,6 +17,11 @@ def add(commands: Any) -> None:
     add_experiment(parser)
     parser.add_argument(
         "--from", dest="start_from", metavar="RUN", help="start from the policies of this run"
+    )
+    parser.add_argument(
+        "--accept-changes",
+        action="store_true",
+        help="with --resume: accept a model, task or algorithm whose source you have changed",
     )
     parser.set_defaults(command=_run)
 
@@ -33,7 +38,10 @@ def finish(run: "Run") -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain.experiment import train
+    from fedrain.experiment.training import accept
 
+    if options.accept_changes:
+        accept(options.out, options.resume, references(options))
     before = None if options.start_from is None else _run_before(options)
     out, configuration = folder_and_configuration(options)
     more: dict[str, Any] = {"start_from": before, "figures": False, "progress": True}

@@ -44,7 +44,8 @@ class Configuration:
     """An experiment. Everything is resolved: no name in it stands for values elsewhere.
 
     ``sources`` has, for each of ``env``, ``model`` and ``algo`` that is not of the package, a hash
-    of its source and its fields. ``named`` are the things themselves, which are not stored.
+    of its source, its fields, and hashes of later sources that its user has accepted. ``named``
+    are the things themselves, which are not stored.
     """
 
     env: str
@@ -215,6 +216,7 @@ def _essence(configuration: Configuration) -> dict[str, Any]:
     for kind in KINDS:
         if (text := values.get(kind)) is not None and kind in configuration.sources:
             values[kind] = str(text).rpartition(":")[2]
+            values["sources"][kind].pop("accepted", None)
     return {k: v for k, v in values.items() if v not in (None, {})}
 
 

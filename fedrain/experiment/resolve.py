@@ -191,15 +191,35 @@ def _recognised(configuration: Configuration, named: Named) -> Named:
                 f"the {registry.kind} of this experiment, {stored!r}, is not part of FedRAIN: "
                 f"name it again with --{kind} {stored}"
             )
-        options = configuration.environment.get("model_options")
-        if kind == "model":
-            made = isinstance(given, str | type) or callable(given)
-            thing: Any = find_model(given, options if made else None)
-        else:
-            thing = {"env": find_task, "algo": find_algorithm}[kind](given)
+        thing = _find(kind, given, configuration.environment.get("model_options"))
         check_same(registry.kind, configuration.sources.get(kind, {}), thing, given)
         found[kind] = thing
     return Named(**found)
+
+
+def _find(kind: str, given: Any, options: Mapping[str, Any] | None) -> Any:
+    if kind != "model":
+        return {"env": find_task, "algo": find_algorithm}[kind](given)
+    made = isinstance(given, str | type) or callable(given)
+    return find_model(given, options if made else None)
+
+
+def accepted(values: Mapping[str, Any], named: Named) -> dict[str, Any]:
+    """A stored configuration that the things named here suit, whatever their sources are now.
+
+    What was stored stays, and so do the run's identity and its checkpoint; sources that are
+    accepted are listed beside it. Fields that differ make another experiment all the same.
+    """
+    sources = dict(values.get("sources") or {})
+    options = (values.get("environment") or {}).get("model_options")
+    for kind in sources:
+        if (given := getattr(named, kind, None)) is None:
+            continue
+        now = fingerprint(_find(kind, given, options), given)["source"]
+        known = [sources[kind].get("source"), *sources[kind].get("accepted", [])]
+        if now not in known:
+            sources[kind] = {**sources[kind], "accepted": [*known[1:], now]}
+    return {**values, "sources": sources}
 
 
 def check_same_experiment(held: Configuration, given: Configuration, where: object) -> None:

@@ -16,9 +16,15 @@ from fedrain.agents.networks import Network
 from fedrain.climate.models.host import clear_failures
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
-from fedrain.experiment.configuration import Configuration, Named, difference, versions
+from fedrain.experiment.configuration import KINDS, Configuration, Named, difference, versions
 from fedrain.experiment.progress import Progress
-from fedrain.experiment.resolve import changed, check_same_experiment, configure, from_dict
+from fedrain.experiment.resolve import (
+    accepted,
+    changed,
+    check_same_experiment,
+    configure,
+    from_dict,
+)
 from fedrain.experiment.results import WEIGHTS, write_results
 from fedrain.experiment.run import Run
 from fedrain.experiment.trainer import Trainer
@@ -144,6 +150,7 @@ def train(
     start_from: str | Path | Run | None = None,
     figures: bool = True,
     progress: bool | None = None,
+    accept_changes: bool = False,
     **options: Any,
 ) -> Run:
     """Train an experiment into a folder, or resume or extend the one that is there.
@@ -160,6 +167,8 @@ def train(
         figures: Whether figures are drawn in the folder at the end.
         progress: Whether standard error shows episode, returns and time left; by default it does
             unless ``say`` is a function of your own.
+        accept_changes: Resume with a model, task or algorithm of your own whose source has changed
+            since, a mended one say; the run's configuration lists what was accepted.
         options: Arguments of :func:`configure`.
 
     Returns:
@@ -167,6 +176,8 @@ def train(
     """
     if configuration is not None and options:
         raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
+    if accept_changes:
+        accept(out, resume, Named(*(options.get(kind) for kind in KINDS)))
     if configuration is None:
         configuration = chosen(Path(out) if out is not None else None, resume, options)
     actors = None
@@ -196,13 +207,22 @@ def chosen(out: Path | None, resume: bool, options: dict[str, Any]) -> Configura
     path = None if out is None else out / "configuration.json"
     if not resume or path is None or not path.exists():
         return configure(**{k: v for k, v in options.items() if v is not None})
-    own = Named(options.get("env"), options.get("model"), options.get("algo"))
     values = read_json(path)
-    known = {kind: getattr(own, kind) for kind in ("env", "model", "algo")}
+    known = {kind: options.get(kind) for kind in KINDS}
     kept = {k: v for k, v in known.items() if v is not None and k in values.get("sources", {})}
     held = from_dict(values, Named(**kept))
     given = {k: v for k, v in options.items() if v is not None and k not in kept}
     return changed(held, **given) if given else held
+
+
+def accept(out: str | Path | None, resume: bool, named: Named) -> None:
+    """Note in a run's folder that it goes on with the sources that these things have now."""
+    if out is None or not resume:
+        raise InputError("--accept-changes is for a run that is resumed: give --resume and --out")
+    path = Path(out) / "configuration.json"
+    values = read_json(path)
+    if (new := accepted(values, named)) != values:
+        write_json(path, new)
 
 
 def checkpoints_of(configuration: Configuration, out: Path) -> Checkpoints:

@@ -95,3 +95,17 @@ def test_a_changed_example_is_not_the_one_that_was_trained(tmp_path, capsys):
     error = capsys.readouterr().err
     assert "its source has changed" in error
     assert error.count("\n") == 1
+
+    # Unless its user accepts that: then the run stays the run it was, and opens with either source.
+    # (The fields are still compared.)
+    (tmp_path / "albedo.py").write_text(text + "\nmended = True\n", encoding="utf-8")
+    before = learnt(tmp_path / "run")
+    accept = ["train", "--out", str(tmp_path / "run"), *other[2:], "--accept-changes"]
+    assert main(accept) == 2
+    assert "give --resume" in capsys.readouterr().err
+    assert main([*accept, "--resume"]) == 0
+    assert main(other) == 0
+    assert main(["evaluate", str(tmp_path / "run"), example.option, example.reference]) == 0
+    for name, values in learnt(tmp_path / "run").items():
+        np.testing.assert_array_equal(values, before[name], err_msg=name)
+    assert main([*accept, "--resume", "--episodes", "4"]) == 0  # and its checkpoint still fits
