@@ -13,7 +13,9 @@ import inspect
 import json
 import reprlib
 import sys
+import sysconfig
 import textwrap
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -32,6 +34,10 @@ _CODE = "__fedrain_code__"
 _PLAIN = ("builtins", "numpy", "types", "collections", "pathlib")
 #: Objects that were named by reference, by their id, and the module that makes each.
 _MAKERS: dict[int, tuple[Any, ModuleType]] = {}
+#: Modules that were found beside a file of one's own, and the folder of each.
+_HELPERS: dict[str, str] = {}
+#: Where no file of one's own is.
+_NOT_OWN = (f"{Path(__file__).parent}/", f"{sysconfig.get_path('stdlib')}/", "<")
 
 
 def is_reference(text: str) -> bool:
@@ -65,6 +71,8 @@ class Registry:
     def get(self, text: Any) -> Any:
         """What a name or a reference stands for. Call it on a person's word only."""
         if not self.is_known(text) and not (isinstance(text, str) and is_reference(text)):
+            if isinstance(text, str) and text.endswith(".py"):
+                raise InputError(f"{text}: say which {self.kind} in the file, as {text}:Name")
             raise unknown(self.kind, text, self.names())
         if text in self.builtin:
             return self.builtin[text]
@@ -95,9 +103,9 @@ def _module(where: str) -> ModuleType:
 
 def _names(module: ModuleType) -> list[str]:
     """What is made in a module, as far as one can tell: no imports, no plain numbers or text."""
-    own = []
+    own, imported = [], _imported(module)
     for name, value in vars(module).items():
-        if name.startswith("_") or inspect.ismodule(value):
+        if name.startswith("_") or name in imported or inspect.ismodule(value):
             continue
         if inspect.isclass(value) or inspect.isroutine(value):
             made_here = value.__module__ == module.__name__
@@ -105,6 +113,16 @@ def _names(module: ModuleType) -> list[str]:
             made_here = type(value).__module__ not in (*_PLAIN, "typing")
         own += [name] if made_here else []
     return own
+
+
+def _imported(module: ModuleType) -> set[str]:
+    """The names that a module has from others."""
+    try:
+        tree = ast.parse(vars(module).get(_CODE) or inspect.getsource(module))
+    except (OSError, TypeError, SyntaxError):
+        return set()
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {alias.asname or alias.name.split(".")[0] for one in imports for alias in one.names}
 
 
 def _load_module(name: str) -> ModuleType:
@@ -131,7 +149,7 @@ def _load_file(name: str) -> ModuleType:
     module.__dict__[_CODE] = code  # the file may be another when somebody asks for its hash
     sys.modules[unique] = module
     try:
-        with _one_line(name):
+        with _one_line(name), _beside(path.resolve().parent):
             # What was hashed is what runs.
             exec(compile(code, str(path.resolve()), "exec"), module.__dict__)
     except BaseException:
@@ -141,14 +159,54 @@ def _load_file(name: str) -> ModuleType:
 
 
 @contextmanager
+def _beside(folder: Path) -> Iterator[None]:
+    """Let a file import those beside it, while it is loaded; what is installed comes first."""
+    own = str(folder)
+    for name, other in list(_HELPERS.items()):
+        if other != own:  # a helper of the same name beside another file is another helper
+            sys.modules.pop(name, None)
+            del _HELPERS[name]
+    before = set(sys.modules)
+    importlib.invalidate_caches()
+    if added := own not in sys.path:
+        sys.path.append(own)
+    try:
+        yield
+    finally:
+        if added and own in sys.path:
+            sys.path.remove(own)
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).is_relative_to(folder) and not name.startswith(_OWN):
+                _HELPERS[name] = own
+
+
+@contextmanager
 def _one_line(name: str) -> Iterator[None]:
     """Say in one line what somebody else's code did when it was imported."""
     try:
         yield
     except (Exception, SystemExit) as error:
-        lines = str(error).splitlines()
-        said = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-        raise InputError(f"{name}: cannot be imported ({said})") from None
+        raise InputError(f"{name}: cannot be imported ({told(error)})") from None
+
+
+def told(error: BaseException) -> str:
+    """What an error of somebody else's code says, and where in their file: for a line of ours."""
+    lines = str(error).splitlines()
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    places = [
+        f"{Path(frame.f_code.co_filename).name}:{line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if _is_own(frame.f_code.co_filename)
+    ]
+    return f"{text}; {places[-1]}" if places else text
+
+
+def _is_own(file: str) -> bool:
+    """Whether a file is a user's: not of this package, of another that is installed, or Python."""
+    return not file.startswith(_NOT_OWN) and not {"site-packages", "dist-packages"} & {
+        *Path(file).parts
+    }
 
 
 def _kind(thing: Any) -> Any:

@@ -9,7 +9,11 @@ from fedrain.climate.insolation import Orbit, annual_insolation, daily_insolatio
 from fedrain.climate.model import ClimateModel, check_model, integrate, trajectory
 from fedrain.climate.models.climlab import ClimlabModel
 from fedrain.climate.models.energy_balance import EnergyBalanceModel
+from fedrain.climate.models.energy_budget import EnergyBudgetModel
 from fedrain.climate.models.host import HostModel
+from fedrain.climate.models.ice_albedo import IceAlbedoModel, TwinModel
+from fedrain.climate.models.radiative_convective import RadiativeConvectiveModel
+from fedrain.climate.models.seasonal import SeasonalModel
 from fedrain.climate.netcdf import ZonalMean, read_zonal_mean
 from fedrain.climate.parameters import (
     ENERGY_BALANCE_PARAMETERS,
@@ -17,6 +21,7 @@ from fedrain.climate.parameters import (
     Parameters,
     ParameterTable,
 )
+from fedrain.climate.physics import Physics
 from fedrain.climate.skill import BAND_NAMES, Skill, band_skill, skill_table
 
 __all__ = [
@@ -27,16 +32,22 @@ __all__ = [
     "ClimlabModel",
     "Columns",
     "EnergyBalanceModel",
+    "EnergyBudgetModel",
     "Field",
     "Forcing",
     "Grid",
     "HostModel",
+    "IceAlbedoModel",
     "Orbit",
     "Parameter",
     "ParameterTable",
     "Parameters",
+    "Physics",
+    "RadiativeConvectiveModel",
     "Regions",
+    "SeasonalModel",
     "Skill",
+    "TwinModel",
     "ZonalMean",
     "annual_insolation",
     "band_skill",

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fedrain.climate.columns import Columns, frozen
-from fedrain.climate.fields import SURFACE_TEMPERATURE, Field
+from fedrain.climate.fields import ABSORBED_SHORTWAVE, OUTGOING_LONGWAVE, SURFACE_TEMPERATURE, Field
 from fedrain.climate.model import ClimateModel
 from fedrain.climate.netcdf import (
     ZonalMean,
@@ -46,9 +46,36 @@ def ncep_zonal_mean() -> ZonalMean:
     return ZonalMean(latitude=table["lat"], temperature=table["skt_annual"])
 
 
-def interpolate(zonal: ZonalMean, columns: Columns) -> Float[np.ndarray, " column"]:
+#: W m⁻². At the top of the atmosphere the reanalysis loses 12.0 W m⁻² more than it gets in the
+#: global mean. No model in balance can have both fluxes: the target takes this from the outgoing
+#: longwave everywhere, and adds it to the absorbed shortwave.
+FLUX_SHIFT = 6.0
+
+
+def ncep_profiles(columns: Columns) -> dict[str, Float[np.ndarray, " column"]]:
+    """Annual mean temperature (°C), and outgoing longwave and absorbed shortwave (W m⁻²).
+
+    The fluxes are shifted to be in balance; :data:`FLUX_SHIFT` says by how much.
+    """
+    table = ncep_table()
+    longwave = table["toa_outgoing_longwave"] - FLUX_SHIFT
+    shortwave = table["toa_absorbed_shortwave"] + FLUX_SHIFT
+    profiles = {
+        SURFACE_TEMPERATURE.name: table["skt_annual"],
+        OUTGOING_LONGWAVE.name: longwave,
+        ABSORBED_SHORTWAVE.name: shortwave,
+    }
+    return {
+        name: frozen(interpolate(table["lat"], values, columns))
+        for name, values in profiles.items()
+    }
+
+
+def interpolate(
+    latitude: Float[np.ndarray, " lat"], values: Float[np.ndarray, " lat"], columns: Columns
+) -> Float[np.ndarray, " column"]:
     """Linear in latitude to the columns, and extrapolated linearly beyond the outermost."""
-    x, y = zonal.latitude, zonal.temperature
+    x, y = latitude, values
     cell = np.clip(np.searchsorted(x, columns.latitude) - 1, 0, len(x) - 2)
     slope = (y[cell + 1] - y[cell]) / (x[cell + 1] - x[cell])
     return y[cell] + slope * (columns.latitude - x[cell])
@@ -125,4 +152,5 @@ def _zonal_target(
             f"the target of {field.name} cannot be a zonal mean of the surface temperature: "
             "give its values in every column" + (" and level" if field.levels else "")
         )
-    return interpolate(zonal, model.columns) + (273.15 if field.unit == "K" else 0.0)
+    profile = interpolate(zonal.latitude, zonal.temperature, model.columns)
+    return profile + (273.15 if field.unit == "K" else 0.0)

@@ -107,6 +107,31 @@ class Columns:
         """Whether there is one column for each latitude, from south to north."""
         return self.longitude is None and bool((np.diff(self.latitude) > 0).all())
 
+    @cached_property
+    def coordinates(self) -> Float[np.ndarray, "column number"]:
+        """Where each column is, in [−1, 1]: latitude over 90°, sine and cosine of the longitude."""
+        parts = [self.latitude / 90]
+        if self.longitude is not None:
+            east = np.deg2rad(self.longitude)
+            parts += [np.sin(east), np.cos(east)]
+        return frozen(np.stack(parts, axis=1))
+
+    @cached_property
+    def neighbours(self) -> Int[np.ndarray, "pair 2"]:
+        """Pairs of columns that lie side by side: along a meridian and, if there are, parallels.
+
+        Columns that form neither a line nor a rectangle have none.
+        """
+        order = np.arange(len(self), dtype=np.int32)
+        if self.longitude is None:
+            return frozen(np.stack([order[:-1], order[1:]], axis=1))
+        if len(self.shape) == 1:
+            return frozen(np.zeros((0, 2), np.int32))
+        cells = order.reshape(self.shape)
+        north = np.stack([cells[:-1].ravel(), cells[1:].ravel()], axis=1)
+        east = np.stack([cells.ravel(), np.roll(cells, -1, axis=1).ravel()], axis=1)
+        return frozen(np.concatenate([north, east]))
+
     def mean(self, values: Float[np.ndarray, "... column"]) -> Float[np.ndarray, "..."]:
         """Area-weighted mean over the globe."""
         return np.asarray(values @ self.weights / self.weights.sum())

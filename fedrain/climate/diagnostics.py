@@ -1,9 +1,10 @@
 """Fluxes, heat transport and global means of a model state, with CF attributes."""
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 from jaxtyping import Array, Float
 
 from fedrain.climate.grid import EARTH_RADIUS, Grid
@@ -11,6 +12,9 @@ from fedrain.climate.models.climlab import ClimlabModel
 from fedrain.climate.models.energy_balance import EnergyBalanceModel
 from fedrain.climate.parameters import Parameters
 from fedrain.errors import InputError
+
+if TYPE_CHECKING:  # slow to import, and not needed by an environment
+    import xarray
 
 #: Name of a field on the cells: CF standard name, long name and unit.
 CELL_FIELDS = {
@@ -41,11 +45,13 @@ def diagnostics(
     model: EnergyBalanceModel | ClimlabModel,
     temperature: Float[Array, "*time lat"] | Float[np.ndarray, "*time lat"],
     parameters: Parameters,
-) -> xr.Dataset:
+) -> "xarray.Dataset":
     """One profile, or one for each step, as a Dataset with fluxes, transport and global means.
 
     Parameters are those in force at that time; without a time axis they hold for all of it.
     """
+    import xarray
+
     if isinstance(model, ClimlabModel):
         model = model.settings  # the same physics
     profile = np.asarray(temperature, float)
@@ -65,17 +71,17 @@ def diagnostics(
         "net_radiation": shortwave - longwave,
     }
     time = ("time",) if profile.ndim == 2 else ()
-    dataset = xr.Dataset(
+    dataset = xarray.Dataset(
         {name: _cell_variable(name, data, time) for name, data in cells.items()},
         coords=latitude_coordinates(model.grid),
         attrs={"Conventions": "CF-1.11", "source": "FedRAIN energy balance model"},
     )
-    dataset["heat_transport"] = xr.Variable(
+    dataset["heat_transport"] = xarray.Variable(
         (*time, "lat_edge"),
         heat_transport(model.grid, profile, np.asarray(parameters["D"], float)),
         {"long_name": "northward heat transport by atmosphere and ocean", "units": "PW"},
     )
-    dataset["global_mean_temperature"] = xr.Variable(
+    dataset["global_mean_temperature"] = xarray.Variable(
         time,
         model.grid.mean(profile),
         {
@@ -94,7 +100,9 @@ def diagnostics(
 
 def _cell_variable(
     name: str, data: Float[np.ndarray, "*time lat"], time: tuple[str, ...]
-) -> xr.Variable:
+) -> "xarray.Variable":
+    import xarray
+
     standard_name, long_name, units = CELL_FIELDS[name]
     attributes = {
         "standard_name": standard_name,
@@ -102,15 +110,19 @@ def _cell_variable(
         "units": units,
         "cell_methods": "longitude: mean",
     }
-    return xr.Variable((*time, "lat"), data, attributes)
+    return xarray.Variable((*time, "lat"), data, attributes)
 
 
-def latitude_coordinates(grid: Grid) -> dict[str, xr.Variable]:
+def latitude_coordinates(grid: Grid) -> "dict[str, xarray.Variable]":
     """Cell centres and edges as CF coordinates."""
+    import xarray
+
     north = {"standard_name": "latitude", "units": "degrees_north"}
     return {
-        "lat": xr.Variable("lat", grid.centres, {**north, "long_name": "latitude", "axis": "Y"}),
-        "lat_edge": xr.Variable(
+        "lat": xarray.Variable(
+            "lat", grid.centres, {**north, "long_name": "latitude", "axis": "Y"}
+        ),
+        "lat_edge": xarray.Variable(
             "lat_edge", grid.edges, {**north, "long_name": "latitude of cell edges"}
         ),
     }

@@ -38,8 +38,13 @@ class Field:
             raise InputError(f"{self.name}: its scale must be a positive number, not {self.scale}")
         if not self.low < self.high:
             raise InputError(f"{self.name}: there is nothing between {self.low} and {self.high}")
-        # A list or an array cannot be hashed.
-        object.__setattr__(self, "levels", tuple(float(level) for level in self.levels))
+        try:
+            levels = tuple(float(level) for level in self.levels)  # a list cannot be hashed
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{self.name}: its levels must be a tuple of numbers, not {self.levels!r}"
+            ) from None
+        object.__setattr__(self, "levels", levels)
 
     @property
     def title(self) -> str:
@@ -91,4 +96,23 @@ SURFACE_TEMPERATURE = Field(
     low=-90.0,
     high=90.0,
     standard_name="surface_temperature",
+)
+#: What leaves at the top of the atmosphere, and what enters and stays.
+OUTGOING_LONGWAVE = Field(
+    "outgoing_longwave",
+    "W m-2",
+    scale=50.0,
+    low=-500.0,
+    high=1000.0,
+    long_name="outgoing longwave radiation",
+    standard_name="toa_outgoing_longwave_flux",
+)
+ABSORBED_SHORTWAVE = Field(
+    "absorbed_shortwave",
+    "W m-2",
+    scale=50.0,
+    low=-500.0,
+    high=1000.0,
+    long_name="absorbed shortwave radiation",
+    standard_name="toa_net_downward_shortwave_flux",
 )

@@ -17,6 +17,7 @@ from fedrain.climate.columns import Columns
 from fedrain.climate.fields import Field, Forcing
 from fedrain.climate.parameters import Parameters, ParameterTable
 from fedrain.errors import InputError, unknown
+from fedrain.references import told
 
 #: Any pytree of arrays.
 ModelState = Any
@@ -73,14 +74,17 @@ def check_model(model: object) -> None:
     name = getattr(model, "__name__", type(model).__name__)
     if isinstance(model, type):
         raise InputError(f"{name} is a class: a model is an object, {name}()")
-    if missing := [part for part in PARTS if not hasattr(model, part)]:
+    if missing := [part for part in PARTS if not _has(model, part)]:
         raise InputError(
             f"{name} has no {' and no '.join(missing)}: a climate model has {', '.join(PARTS)}"
         )
     try:
         hash(model)
-    except TypeError:
-        raise InputError(f"{name} must be hashable: make it a frozen dataclass") from None
+    except Exception:
+        raise InputError(
+            f"{name} must be hashable: make it a frozen dataclass, without lists or arrays as "
+            "fields"
+        ) from None
     assert isinstance(model, ClimateModel)
     for part, kind, text in (
         ("columns", Columns, "fedrain.climate.Columns"),
@@ -105,6 +109,18 @@ def check_model(model: object) -> None:
         check_host()
 
 
+def _has(model: object, part: str) -> bool:
+    """Whether a model has a part; one that fails is named, with what it says."""
+    try:
+        getattr(model, part)
+    except Exception as error:
+        if isinstance(error, AttributeError) and not hasattr(type(model), part):
+            return False
+        said = str(error) if isinstance(error, InputError) else first_line(error)
+        raise InputError(f"{type(model).__name__}: {part} fails ({said})") from None
+    return True
+
+
 @lru_cache(maxsize=32)  # tracing takes a while, and environments of one model are many
 def _check_shapes(model: ClimateModel) -> None:
     name, columns = type(model).__name__, len(model.columns)
@@ -124,6 +140,13 @@ def _check_shapes(model: ClimateModel) -> None:
         found, expected = tuple(seen[field.name].shape), field.shape(columns)
         if found != expected:
             raise InputError(f"{name}: {field.name} has shape {found} instead of {expected}")
+    if (season_of := getattr(model, "season", None)) is not None:
+        try:
+            season = jax.eval_shape(season_of, state)
+        except Exception as error:
+            raise InputError(f"{name}: season fails ({first_line(error)})") from None
+        if (shape := getattr(season, "shape", None)) != ():
+            raise InputError(f"{name}: season must be one number, and has shape {shape}")
     parameters = {
         row.symbol: jax.ShapeDtypeStruct(row.shape(columns), jnp.float32) for row in model.table
     }
@@ -181,9 +204,8 @@ def _shapes(tree: Any) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of somebody else's code says, for a message of one line."""
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    """What an error of somebody else's code says, and where, for a message of one line."""
+    return told(error)
 
 
 def no_forcing(model: ClimateModel) -> Forcings:

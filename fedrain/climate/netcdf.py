@@ -7,13 +7,15 @@ that cannot be read gets one line that says what was looked for and what the fil
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import cftime
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
 from fedrain.errors import InputError
+
+if TYPE_CHECKING:  # slow to import, and most tasks read no file
+    import xarray
 
 TEMPERATURE_NAMES = (
     "skt", "ts", "tas", "t2m", "air", "tos", "sst", "tsurf", "temperature", "temp", "t",
@@ -38,7 +40,7 @@ class Axis:
     units: tuple[str, ...]
     letter: str
 
-    def matches(self, variable: xr.DataArray) -> bool:
+    def matches(self, variable: "xarray.DataArray") -> bool:
         """Whether a variable is this coordinate by name or CF attribute."""
         attributes = {key: str(variable.attrs.get(key, "")).lower() for key in ("units", "axis")}
         return (
@@ -81,8 +83,10 @@ def read_zonal_mean(
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
+    import xarray
+
     try:
-        dataset = xr.open_dataset(path, engine="netcdf4", decode_times=False)
+        dataset = xarray.open_dataset(path, engine="netcdf4", decode_times=False)
     except Exception:  # the NetCDF library raises whatever it likes on a broken file
         raise InputError(f"{path}: this is not a NetCDF file that can be read") from None
     with dataset:
@@ -95,7 +99,7 @@ def read_zonal_mean(
             raise InputError(f"{path}: the file is damaged ({reason})") from None
 
 
-def zonal_mean_of(data: xr.DataArray, weight_months: bool = False) -> ZonalMean:
+def zonal_mean_of(data: "xarray.DataArray", weight_months: bool = False) -> ZonalMean:
     """As :func:`read_zonal_mean`, of a field that is in memory."""
     name = str(data.name or "temperature")
     dataset = data.to_dataset(name=name)
@@ -108,7 +112,7 @@ def zonal_mean_of(data: xr.DataArray, weight_months: bool = False) -> ZonalMean:
         raise InputError(f"the target: {error}") from None
 
 
-def _zonal_mean(dataset: xr.Dataset, variable: str | None, weight_months: bool) -> ZonalMean:
+def _zonal_mean(dataset: "xarray.Dataset", variable: str | None, weight_months: bool) -> ZonalMean:
     field = _temperature(dataset, variable)
     latitude = _dimension(dataset, field, LATITUDE)
     if latitude is None:
@@ -138,7 +142,7 @@ def _zonal_mean(dataset: xr.Dataset, variable: str | None, weight_months: bool) 
     return _checked(np.asarray(dataset[latitude], float), np.asarray(field, float))
 
 
-def _temperature(dataset: xr.Dataset, variable: str | None) -> xr.DataArray:
+def _temperature(dataset: "xarray.Dataset", variable: str | None) -> "xarray.DataArray":
     """The temperature variable: as asked, or by name, then by CF standard name."""
     fields = {
         str(name): field
@@ -163,16 +167,18 @@ def _temperature(dataset: xr.Dataset, variable: str | None) -> xr.DataArray:
     )
 
 
-def _dimension(dataset: xr.Dataset, field: xr.DataArray, axis: Axis) -> str | None:
+def _dimension(dataset: "xarray.Dataset", field: "xarray.DataArray", axis: Axis) -> str | None:
     """The dimension of the field along an axis."""
+    import xarray
+
     for name in field.dims:
-        coordinate = dataset[name] if name in dataset.variables else xr.DataArray(name=name)
+        coordinate = dataset[name] if name in dataset.variables else xarray.DataArray(name=name)
         if axis.matches(coordinate):
             return str(name)
     return None
 
 
-def _to_celsius(field: xr.DataArray) -> xr.DataArray:
+def _to_celsius(field: "xarray.DataArray") -> "xarray.DataArray":
     said = str(field.attrs.get("units", "")).strip()
     unit = re.sub(r"degrees|degree|deg|[°_\s]", "", said.lower().replace("℃", "c"))
     if not said:  # no surface is colder than 150 °C below zero or as hot as 150 °C
@@ -184,12 +190,15 @@ def _to_celsius(field: xr.DataArray) -> xr.DataArray:
     raise InputError(f"{field.name!r} is in {said!r}, neither K nor °C")
 
 
-def _month_lengths(dataset: xr.Dataset, time: str) -> xr.DataArray:
+def _month_lengths(dataset: "xarray.Dataset", time: str) -> "xarray.DataArray":
+    import cftime
+    import xarray
+
     try:
         stamps = dataset[time]
         calendar = stamps.attrs.get("calendar", "standard")
         dates = np.atleast_1d(cftime.num2date(stamps.values, stamps.attrs["units"], calendar))
-        return xr.DataArray([float(date.daysinmonth) for date in dates], dims=(time,))
+        return xarray.DataArray([float(date.daysinmonth) for date in dates], dims=(time,))
     except (AttributeError, KeyError, ValueError, OverflowError):
         raise InputError(
             f"months cannot be weighted: {time!r} is not dates in units such as "

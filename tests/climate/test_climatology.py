@@ -31,14 +31,16 @@ def test_reanalysis_is_near_radiative_balance():
 def test_a_line_stays_a_line_to_the_poles(slope, offset, latitudes):
     grid = Grid(latitudes)
     latitude = ncep_zonal_mean().latitude
-    profile = interpolate(ZonalMean(latitude, slope * latitude + offset), grid.columns)
+    profile = interpolate(latitude, slope * latitude + offset, grid.columns)
     np.testing.assert_allclose(profile, slope * grid.centres + offset, atol=1e-9)
 
 
 def test_interpolation_meets_the_data():
     grid = Grid(96)
     zonal = ZonalMean(grid.centres, np.random.default_rng(0).normal(size=96))
-    np.testing.assert_allclose(interpolate(zonal, grid.columns), zonal.temperature, atol=1e-12)
+    np.testing.assert_allclose(
+        interpolate(zonal.latitude, zonal.temperature, grid.columns), zonal.temperature, atol=1e-12
+    )
 
 
 def test_the_built_in_target_cannot_be_changed():

@@ -143,7 +143,7 @@ def test_what_goes_wrong_on_the_way_is_one_line(caplog, capfd):
 
         return jax.lax.scan(one, state, length=50)[0]
 
-    message = r"^Breaking: step_host fails \(ArithmeticError: the ice has melted\)$"
+    message = r"^Breaking: step_host fails \(ArithmeticError: the ice has melted; .*py:\d+\)$"
     caplog.set_level(logging.DEBUG)
     with pytest.raises(InputError, match=message), clear_failures():
         jax.block_until_ready(run(start))
@@ -151,7 +151,7 @@ def test_what_goes_wrong_on_the_way_is_one_line(caplog, capfd):
 
 
 def test_a_start_that_fails_is_one_line():
-    message = r"^Breaking: init_host fails \(ValueError: there is no ice at 50 °C\)$"
+    message = r"^Breaking: init_host fails \(ValueError: there is no ice at 50 °C; .*py:\d+\)$"
     with pytest.raises(InputError, match=message), clear_failures():
         jax.block_until_ready(Breaking().init(jax.random.key(0), surface=60.0))
 

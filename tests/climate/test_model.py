@@ -60,9 +60,36 @@ def melting(self, state, parameters, forcing, key):
     raise ArithmeticError("the ice has melted\nand more")
 
 
+@property
+def dividing(self):
+    return Columns.zonal(1 // 0)
+
+
+@property
+def misspelt(self):
+    return self.table_of_mine
+
+
+@property
+def too_few(self):
+    return Columns.zonal(0)
+
+
+def seasons(self, state):
+    return state["clock"] + jnp.zeros(6)
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
+        (
+            {"columns": dividing},
+            r"^Mine: columns fails \(ZeroDivisionError: .*; test_model.py:\d+\)$",
+        ),
+        ({"table": misspelt}, "Mine: table fails .AttributeError: .*'table_of_mine'"),
+        ({"columns": too_few}, "Mine: columns fails"),
+        ({"season": seasons}, r"Mine: season must be one number, and has shape \(6,\)"),
+        ({"season": lambda _: 1 / 0}, "Mine: season fails .TypeError"),
         ({"step": None}, "Mine has no step: a climate model has columns, table, fields"),
         ({"step": None, "init": None}, "Mine has no init and no step"),
         ({"columns": [0.0, 1.0]}, r"its columns must be fedrain\.climate\.Columns"),
@@ -82,7 +109,10 @@ def melting(self, state, parameters, forcing, key):
         ({"observe": bare}, "observe must give a dictionary"),
         ({"init": without_a_key}, "init fails .TypeError"),
         ({"columns": Columns.zonal(5), "init": of_six_columns}, "instead"),
-        ({"step": melting}, r"step fails .ArithmeticError: the ice has melted\)"),
+        (
+            {"step": melting},
+            r"step fails .ArithmeticError: the ice has melted; test_model.py:\d+\)",
+        ),
         ({"step": smaller}, r"step changes .*float32\[6\].* becomes .*float32\[5\]"),
         ({"step": integer_clock}, r"step changes .* becomes .*int32\[\]"),
         ({"step": bare_step}, "step changes the structure"),

@@ -77,6 +77,12 @@ class ClimlabModel(HostModel):
         """The temperature is all that there is to see."""
         return self.settings.observe(state)
 
+    def fluxes(
+        self, state: Float[Array, " lat"], parameters: Parameters, forcing: Any = None
+    ) -> dict[str, Float[Array, " lat"]]:
+        """As of the model on JAX, with which climlab's fluxes agree."""
+        return self.settings.fluxes(state, parameters, forcing)
+
     def init_host(
         self, rng: np.random.Generator, temperature: float = 50.0
     ) -> Float[np.ndarray, " lat"]:

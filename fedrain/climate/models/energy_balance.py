@@ -13,13 +13,21 @@ float32 to learn, float64 (under ``jax.enable_x64``) to verify.
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from fedrain.climate.climatology import ncep_profiles
 from fedrain.climate.columns import Columns, frozen
-from fedrain.climate.fields import SURFACE_TEMPERATURE, Field, Forcing
+from fedrain.climate.fields import (
+    ABSORBED_SHORTWAVE,
+    OUTGOING_LONGWAVE,
+    SURFACE_TEMPERATURE,
+    Field,
+    Forcing,
+)
 from fedrain.climate.grid import Grid
 from fedrain.climate.insolation import DAYS_PER_YEAR, SOLAR_CONSTANT, Orbit, annual_insolation
 from fedrain.climate.model import Forcings
@@ -38,13 +46,10 @@ FORCINGS = (
 
 
 @dataclass(frozen=True)
-class EnergyBalanceModel:
-    """The energy balance model on one grid, with one orbit. Everything that never changes in a run.
+class EnergyBalance:
+    """What every energy balance model on a grid of latitudes has: all that never changes in a run.
 
-    Its state is the temperature in °C, ``[..., lat]``. What may change at every step, A, B, D, a0
-    and a2, is passed to :meth:`step`; so is what forces it: ``longwave``, W m⁻² added to the
-    outgoing radiation (−3.7 for a doubling of CO₂), and ``solar``, W m⁻² added to the solar
-    constant.
+    Subclasses say what the state is, and how it moves.
     """
 
     grid: Grid = Grid()
@@ -66,11 +71,6 @@ class EnergyBalanceModel:
         return self.grid.columns
 
     @property
-    def fields(self) -> tuple[Field, ...]:
-        """The surface temperature."""
-        return (SURFACE_TEMPERATURE,)
-
-    @property
     def forcings(self) -> tuple[Forcing, ...]:
         """Longwave and solar."""
         return FORCINGS
@@ -80,17 +80,10 @@ class EnergyBalanceModel:
         """Length of a time step."""
         return DAYS_PER_YEAR / self.steps_per_year
 
-    def init(
-        self, key: Key[Array, ""] | None = None, temperature: float | Float[Array, "..."] = 50.0
-    ) -> Float[Array, " lat"]:
-        """The same temperature everywhere, or a profile, in °C."""
-        del key
-        start = jnp.asarray(temperature, jnp.result_type(float))
-        return jnp.broadcast_to(start, (self.grid.latitudes,))
-
-    def observe(self, state: Float[Array, "*batch lat"]) -> dict[str, Float[Array, "*batch lat"]]:
-        """The temperature is all that there is to see."""
-        return {SURFACE_TEMPERATURE.name: state}
+    @cached_property
+    def target(self) -> dict[str, Float[np.ndarray, " lat"]]:
+        """Temperature and fluxes of the reanalysis, the fluxes in balance."""
+        return ncep_profiles(self.columns)
 
     @property
     def heat_capacity(self) -> float:
@@ -111,19 +104,13 @@ class EnergyBalanceModel:
             )
         )
 
-    def absorbed_shortwave(
-        self,
-        temperature: Float[Array, "*batch lat"],
-        parameters: Parameters,
-        forcing: Forcings | None = None,
-    ) -> Float[Array, "*#batch lat"]:
-        """(1 − α) Q in W m⁻²."""
-        constant = partial(jnp.asarray, dtype=temperature.dtype)
-        a0, a2 = (constant(parameters[symbol])[..., None] for symbol in ("a0", "a2"))
-        insolation = constant(self.insolation)
+    def forced_insolation(self, dtype: Any, forcing: Forcings | None) -> Float[Array, " lat"]:
+        """Q with the change of the solar constant, in W m⁻²."""
+        insolation = jnp.asarray(self.insolation, dtype)
         if forcing is not None and "solar" in forcing:
-            insolation = insolation * (1 + constant(forcing["solar"]) / self.solar_constant)
-        return (1 - a0 - a2 * constant(self.grid.p2)) * insolation
+            change = jnp.asarray(forcing["solar"], dtype) / self.solar_constant
+            insolation = insolation * (1 + change)
+        return insolation
 
     def outgoing_longwave(
         self,
@@ -147,6 +134,68 @@ class EnergyBalanceModel:
         """Absorbed shortwave minus outgoing longwave, in W m⁻²."""
         shortwave = self.absorbed_shortwave(temperature, parameters, forcing)
         return shortwave - self.outgoing_longwave(temperature, parameters, forcing)
+
+    def absorbed_shortwave(
+        self,
+        temperature: Float[Array, "*batch lat"],
+        parameters: Parameters,
+        forcing: Forcings | None = None,
+    ) -> Float[Array, "*#batch lat"]:
+        """(1 − α) Q in W m⁻²."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class EnergyBalanceModel(EnergyBalance):
+    """The energy balance model on one grid, with one orbit. Everything that never changes in a run.
+
+    Its state is the temperature in °C, ``[..., lat]``. What may change at every step, A, B, D, a0
+    and a2, is passed to :meth:`step`; so is what forces it: ``longwave``, W m⁻² added to the
+    outgoing radiation (−3.7 for a doubling of CO₂), and ``solar``, W m⁻² added to the solar
+    constant.
+    """
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The surface temperature."""
+        return (SURFACE_TEMPERATURE,)
+
+    def init(
+        self, key: Key[Array, ""] | None = None, temperature: float | Float[Array, "..."] = 50.0
+    ) -> Float[Array, " lat"]:
+        """The same temperature everywhere, or a profile, in °C."""
+        del key
+        start = jnp.asarray(temperature, jnp.result_type(float))
+        return jnp.broadcast_to(start, (self.grid.latitudes,))
+
+    def observe(self, state: Float[Array, "*batch lat"]) -> dict[str, Float[Array, "*batch lat"]]:
+        """The temperature is all that there is to see."""
+        return {SURFACE_TEMPERATURE.name: state}
+
+    def fluxes(
+        self,
+        state: Float[Array, "*batch lat"],
+        parameters: Parameters,
+        forcing: Forcings | None = None,
+    ) -> dict[str, Float[Array, "*batch lat"]]:
+        """What leaves and enters at the top of the atmosphere with these parameters, in W m⁻²."""
+        shortwave = self.absorbed_shortwave(state, parameters, forcing)
+        return {
+            OUTGOING_LONGWAVE.name: self.outgoing_longwave(state, parameters, forcing),
+            ABSORBED_SHORTWAVE.name: jnp.broadcast_to(shortwave, state.shape),
+        }
+
+    def absorbed_shortwave(
+        self,
+        temperature: Float[Array, "*batch lat"],
+        parameters: Parameters,
+        forcing: Forcings | None = None,
+    ) -> Float[Array, "*#batch lat"]:
+        """(1 − α) Q in W m⁻²."""
+        constant = partial(jnp.asarray, dtype=temperature.dtype)
+        a0, a2 = (constant(parameters[symbol])[..., None] for symbol in ("a0", "a2"))
+        insolation = self.forced_insolation(temperature.dtype, forcing)
+        return (1 - a0 - a2 * constant(self.grid.p2)) * insolation
 
     def diffuse(
         self, temperature: Float[Array, "*batch lat"], diffusivity: Float[Array, "*#batch"]
