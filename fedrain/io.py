@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import sleep
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import xarray as xr
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from fedrain.errors import InputError
+
+if TYPE_CHECKING:  # slow to import, and only NetCDF needs it
+    import xarray
 
 PARTIAL = ".partial"
 LOCK = ".lock"
@@ -110,17 +112,19 @@ def _explain(path: Path, error: Exception) -> Exception:
     return error
 
 
-def read_dataset(path: Path, remedy: str = "") -> xr.Dataset:
+def read_dataset(path: Path, remedy: str = "") -> "xarray.Dataset":
     """All of a NetCDF file, and what can be done about one that is damaged."""
+    import xarray
+
     try:
-        return xr.load_dataset(path, engine="netcdf4")
+        return xarray.load_dataset(path, engine="netcdf4")
     except (FileNotFoundError, PermissionError) as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except Exception:  # HDF5 has many ways to say so
         raise InputError(f"{path}: the file is damaged{remedy}") from None
 
 
-def write_dataset(path: str | Path, dataset: xr.Dataset) -> None:
+def write_dataset(path: str | Path, dataset: "xarray.Dataset") -> None:
     """A NetCDF file, compressed, and packed where a variable's encoding says so."""
     encoding = {
         name: {k: v for k, v in variable.encoding.items() if k in PACKING}

@@ -8,10 +8,13 @@ from fedrain.envs.observation import EXTRAS
 from fedrain.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from fedrain.envs.environment import Environment
+    from fedrain.envs.setup import Setup
+
+#: How the errors of the judged fields make a reward.
+REWARD_SHAPES = ("square", "log")
 
 
-def check_environment(environment: "Environment") -> None:
+def check_setup(environment: "Setup") -> None:
     """Refuse an environment that cannot be run."""
     model = environment.model
     check_model(model)
@@ -32,6 +35,8 @@ def check_environment(environment: "Environment") -> None:
             environment.field(name)
     if "season" in environment.observed and not hasattr(model, "season"):
         raise InputError(f"{type(model).__name__} has no season that agents could see")
+    if environment.reward_shape not in REWARD_SHAPES:
+        raise unknown("reward shape", environment.reward_shape, REWARD_SHAPES)
     if not environment.judged:
         raise InputError("an environment needs a field to judge")
     length, early = environment.episode_length, environment.judged_early

@@ -4,17 +4,22 @@ An agent is judged by the fields of its own region: its reward is
 
     − Σ over the judged fields of weight × mean over its columns (and levels) of (field − target)²,
 
-not area weighted. With one agent its region is the globe. In a shared climate the agents'
+not area weighted (or, with ``reward_shape`` "log", − Σ log(1 + √(weight × mean)): then a field that
+is far off does not drown the others), and less a penalty on rough parameters where there is one
+(:attr:`EnvParams.smooth`). With one agent its region is the globe. In a shared climate the agents'
 parameters of each column are laid side by side, and each other parameter is the mean of the
 agents' proposals. No state is terminal; episodes are truncated.
+
+The target is that of the task, that of the moment where the model knows one
+(``target_at``), or what another model shows that runs beside it (``truth``).
 
 What tells tasks apart in kind (the model, what is learnt, how the globe is divided) is static;
 what may differ from episode to episode (start, target, forcing, sensor noise) is an argument,
 :class:`EnvParams`: one compilation serves all of it, and ``jax.vmap`` works over it.
 """
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,177 +27,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from fedrain.climate.columns import Regions, frozen
-from fedrain.climate.fields import Field
-from fedrain.climate.model import ClimateModel, ModelState, check_start
-from fedrain.climate.parameters import ParameterTable
-from fedrain.envs.checks import check_environment
+from fedrain.climate.model import ModelState, check_start
 from fedrain.envs.episode import EnvParams, State, Transition, draw, in_force
-from fedrain.envs.observation import Observation
-from fedrain.envs.spec import AgentSpec
-from fedrain.errors import InputError, unknown
+from fedrain.envs.setup import FLUXES, Setup
+from fedrain.errors import InputError
 
 
 @dataclass(frozen=True)
-class Environment:
-    """A climate model seen by ``agents`` agents. :func:`fedrain.envs.make` makes them.
-
-    Args:
-        model: Any climate model (:class:`fedrain.climate.ClimateModel`).
-        params: The task's own start, target, forcing and noise. They are no part of what makes
-            two environments equal: functions take them as an argument.
-        agents: Number of agents, a divisor of the columns.
-        shared_climate: One climate for all agents, or one for each.
-        local_observation: Whether an agent sees its own region only.
-        episode_length: Steps in an episode.
-        learn: Symbols of the parameters that agents set; all, unless they are named.
-        judged: Judged fields with their weights.
-        observed: Names of fields, and of ``target``, ``error`` and ``season``, that agents see.
-        tiles: Rows and columns of regions, on a latitude–longitude grid.
-        unapplied: Symbols of parameters that agents set and the model does not get, as in the
-            published runs: it keeps their static values.
-        unclipped: Whether observations may leave their bounds.
-        judged_early: Steps before the end of an episode at which an evaluation is judged.
-        only_region: Keep one agent of an environment without a shared climate: its climate does not
-            depend on the others, so theirs need not be run.
-    """
-
-    model: ClimateModel
-    params: EnvParams = field(repr=False, compare=False)
-    agents: int = 1
-    shared_climate: bool = False
-    local_observation: bool = False
-    episode_length: int = 200
-    learn: tuple[str, ...] | None = None
-    judged: tuple[tuple[str, float], ...] = ()
-    observed: tuple[str, ...] = ()
-    tiles: tuple[int, int] | None = None
-    unapplied: tuple[str, ...] = ()
-    unclipped: bool = False
-    judged_early: int = 0
-    only_region: int | None = None
-
-    def __post_init__(self) -> None:
-        check_environment(self)
+class Environment(Setup):
+    """A task as pure functions. :func:`fedrain.envs.make` makes them."""
 
     @property
-    def last_judged(self) -> int:
-        """The step of an episode, counted from 0, whose fields an evaluation is judged by."""
-        return self.episode_length - 1 - self.judged_early
-
-    # ---------------------------------------------------------------- who, where, what
-
-    @cached_property
-    def division(self) -> Regions:
-        """How the columns are divided among the agents."""
-        return Regions(self.model.columns, self.agents, self.tiles)
-
-    @cached_property
-    def learnt(self) -> ParameterTable:
-        """The rows of the table that agents set."""
-        return self.model.table.learnt(self.learn)
-
-    @property
-    def regions(self) -> tuple[int, ...]:
-        """The region of each agent that acts."""
-        return tuple(range(self.agents)) if self.only_region is None else (self.only_region,)
-
-    @property
-    def climates(self) -> int:
-        """How many climates are integrated."""
-        return 1 if self.shared_climate else len(self.regions)
-
-    @property
-    def region_size(self) -> int:
-        """Columns in one region."""
-        return self.division.size
-
-    @property
-    def columns_set(self) -> int:
-        """Columns whose parameters one agent sets."""
-        return self.region_size if self.shared_climate else len(self.model.columns)
-
-    @property
-    def columns_seen(self) -> int:
-        """Columns that one agent sees."""
-        return self.region_size if self.local_observation else len(self.model.columns)
-
-    def field(self, name: str) -> Field:
-        """A field of the model."""
-        for one in self.model.fields:
-            if one.name == name:
-                return one
-        raise unknown("field", name, [one.name for one in self.model.fields])
-
-    @cached_property
-    def judged_fields(self) -> tuple[Field, ...]:
-        """The fields that agents are judged by, the first of which stands in skill tables."""
-        return tuple(self.field(name) for name, _ in self.judged)
-
-    @cached_property
-    def observation(self) -> Observation:
-        """What one agent is shown, part by part."""
-        return Observation.of(
-            self.observed, self.model.fields, self.judged_fields, self.columns_seen
-        )
-
-    @property
-    def observation_bounds(self) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
-        """Lowest and highest observation."""
-        return self.observation.bounds
-
-    @property
-    def observation_size(self) -> int:
-        """Numbers that one agent sees."""
-        return len(self.observation_bounds[0])
-
-    @cached_property
-    def action_bounds(self) -> tuple[Float[np.ndarray, " action"], Float[np.ndarray, " action"]]:
-        """Lowest and highest action of one agent."""
-        low, high = self.learnt.action_bounds(self.columns_set)
-        return frozen(low), frozen(high)
-
-    @property
-    def action_size(self) -> int:
-        """Numbers that one agent sets."""
-        return len(self.action_bounds[0])
-
-    @cached_property
-    def action_slices(self) -> dict[str, slice]:
-        """Where in an action each parameter stands."""
-        return self.learnt.action_slices(self.columns_set)
-
-    @cached_property
-    def static_actions(self) -> Float[np.ndarray, "agent action"]:
-        """The actions that set the static values."""
-        columns = len(self.model.columns)
-        cells = self.division.cells if self.shared_climate else np.arange(columns)[None]
-        every = [self.learnt.static_action(columns, own) for own in cells]
-        return frozen(np.stack([every[region % len(every)] for region in self.regions]))
-
-    @cached_property
-    def spec(self) -> AgentSpec:
-        """What one agent sees and sets."""
-        low, high = self.action_bounds
-        slices = self.action_slices
-        common = [
-            slices[row.symbol].start
-            for row in self.learnt
-            if self.shared_climate and not row.by_column
-        ]
-        # Latitude by latitude they are curves, which knots can describe; tiles are none.
-        curves = self.model.columns.longitude is None
-        profiles = [slices[r.symbol] for r in self.learnt if curves and r.scope == "column"]
-        return AgentSpec(
-            observation_size=self.observation_size,
-            low=tuple(low.tolist()),
-            high=tuple(high.tolist()),
-            scale=self.observation.scale,
-            places=tuple((float(a), float(b)) for a, b in self.division.centres),
-            common=tuple(common),
-            profiles=tuple((part.start, part.stop) for part in profiles),
-            shared=self.shared_climate and self.agents > 1,
-        )
+    def free_params(self) -> EnvParams:
+        """The task's own, without analyses: how policies are judged."""
+        return self.params._replace(analysis_every=None)
 
     # ---------------------------------------------------------------- what happens
 
@@ -209,16 +57,17 @@ class Environment:
         params = self.params if params is None else params
         keys, every = self._climate_keys(key, 3), 1 if self.shared_climate else self.agents
 
-        def start(keys: Key[Array, "3"], bounds: Any) -> tuple[ModelState, Any]:
+        def start(keys: Key[Array, "3"], bounds: Any) -> tuple[ModelState, Any, ModelState]:
             drawn = draw(keys[0], params.start)
-            return self.model.init(keys[1], **drawn), draw(keys[2], bounds)
+            truth = None if self.truth is None else self.truth.init(keys[1], **drawn)
+            return self.model.init(keys[1], **drawn), draw(keys[2], bounds), truth
 
         spread = {
             name: self._here(jnp.broadcast_to(jnp.asarray(bounds), (every, 2)))
             for name, bounds in params.forcing.items()
         }
-        climate, forcing = jax.vmap(start)(keys, spread)
-        state = State(climate, forcing, jnp.zeros((), jnp.int32))
+        climate, forcing, truth = jax.vmap(start)(keys, spread)
+        state = State(climate, forcing, jnp.zeros((), jnp.int32), truth)
         return state, self.observe(state, params, key)
 
     def step(
@@ -237,12 +86,15 @@ class Environment:
             params: As of :meth:`reset`.
         """
         params = self.params if params is None else params
-        after = self.advance(key, state, self.parameters(action), params)
+        parameters = self.parameters(action)
+        after = self.advance(key, state, parameters, params)
+        reward = self.reward(after, params)
+        if params.smooth is not None:
+            reward = reward - params.smooth * self.roughness(parameters)
+        if params.analysis_every is not None:
+            after = self._analysed(after, params)
         return Transition(
-            after,
-            self.observe(after, params, key),
-            self.reward(after, params),
-            after.time >= self.episode_length,
+            after, self.observe(after, params, key), reward, after.time >= self.episode_length
         )
 
     def advance(
@@ -256,7 +108,21 @@ class Environment:
         keys = self._climate_keys(key, 1)[:, 0]
         forcing = in_force(state, params, self.model.forcings)
         climate = jax.vmap(self.model.step)(state.climate, parameters, forcing, keys)
-        return State(climate, state.forcing, state.time + 1)
+        truth = None
+        if self.truth is not None:
+            own = jax.tree.map(jnp.asarray, self.truth.table.static(len(self.truth.columns)))
+            move = jax.vmap(self.truth.step, in_axes=(0, None, 0, 0))
+            truth = move(state.truth, own, forcing, keys)
+        return State(climate, state.forcing, state.time + 1, truth)
+
+    def _analysed(self, state: State, params: EnvParams) -> State:
+        """The state after a step, set to what is observed if an analysis is due."""
+        assert params.analysis_every is not None
+        due = state.time % params.analysis_every == 0
+        observed = self.targets(state, params)
+        new = jax.vmap(self.model.analyse)(state.climate, observed)  # type: ignore[attr-defined]
+        climate = jax.tree.map(partial(jnp.where, due), new, state.climate)
+        return state._replace(climate=climate)
 
     def _here(self, values: Any) -> Any:
         """What is here of something that the climate of every agent has."""
@@ -274,7 +140,34 @@ class Environment:
         for name, weight in self.judged:
             squares = errors[name] ** 2
             mean = squares.reshape(squares.shape[0], -1).mean(axis=-1)
-            total = total - (mean if weight == 1 else weight * mean)
+            score = mean if weight == 1 else weight * mean
+            if self.reward_shape == "log":
+                # The slope of the root is infinite at zero.
+                score = jnp.log1p(jnp.sqrt(score + jnp.finfo(score.dtype).tiny))
+            total = total - score
+        return total
+
+    def roughness(
+        self, parameters: dict[str, Float[Array, "climate ..."]]
+    ) -> Float[Array, " agent"]:
+        """Mean square difference between neighbouring columns, in units of each one's range.
+
+        Of all learnt parameters of columns; each agent has the borders around its own columns too.
+        """
+        rows = [row for row in self.learnt if row.by_column]
+        first, second = self.model.columns.neighbours.T
+        sides = np.zeros((len(self.model.columns), len(first)))
+        for ends in (first, second):
+            sides[ends, np.arange(len(first))] = 1
+        shares = sides / np.maximum(sides.sum(axis=1, keepdims=True), 1)
+        total: Any = jnp.zeros(len(self.regions))
+        for row in rows:
+            values = parameters[row.symbol] / (row.high - row.low)
+            squares = (values[:, first] - values[:, second]) ** 2
+            by_column = jnp.tensordot(squares, jnp.asarray(shares, squares.dtype), ((1,), (1,)))
+            by_column = jnp.moveaxis(by_column, -1, 1)  # levels come after the columns
+            own = self.own(by_column).reshape(len(self.regions), -1)
+            total = total + own.mean(-1) / len(rows)
         return total
 
     def parameters(self, action: ArrayLike) -> dict[str, Float[Array, "climate ..."]]:
@@ -328,11 +221,15 @@ class Environment:
             shown = observation.measured(shown, jnp.asarray(params.noise), key, self.regions)
         target = {}
         if observation.shows("target") or observation.shows("error"):
-            for name, _ in self.judged:
-                values = jnp.asarray(params.target[name], seen[name].dtype)
-                target[name] = self._shown(jnp.broadcast_to(values, seen[name].shape))
-        season = self._season(state) if observation.shows("season") else None
-        whole = observation.put_together(agents, shown, target, season)
+            for name, values in self.targets(state, params).items():
+                target[name] = self._shown(values.astype(seen[name].dtype))
+        others = {}
+        if observation.shows("season"):
+            others["season"] = self._season(state)
+        if observation.shows("place"):
+            dtype = jnp.result_type(float)
+            others["place"] = jnp.asarray(self.places_seen, dtype).reshape(agents, -1)
+        whole = observation.put_together(agents, shown, target, others)
         return whole if self.unclipped else jnp.clip(whole, *observation.bounds)
 
     def _shown(self, values: Float[Array, "climate column ..."]) -> Float[Array, "agent seen ..."]:
@@ -366,22 +263,60 @@ class Environment:
         """Every field of the one globe that the agents are judged by: each agent's own columns."""
         return {name: self._lay(values) for name, values in self.own_fields(state).items()}
 
+    def fluxes(
+        self,
+        state: State,
+        parameters: dict[str, Float[Array, "climate ..."]],
+        params: EnvParams | None = None,
+    ) -> dict[str, Float[Array, " column"]]:
+        """Outgoing longwave and absorbed shortwave of the globe, as far as the model has them.
+
+        Args:
+            state: After a step.
+            parameters: Those that were in force, of :meth:`parameters`.
+            params: As of :meth:`reset`.
+        """
+        fields = {one.name for one in self.model.fields}
+        if set(FLUXES) <= fields:
+            shown = jax.vmap(self.model.observe)(state.climate)
+        elif hasattr(self.model, "fluxes"):
+            given = self.params if params is None else params
+            forcing = in_force(state, given, self.model.forcings)
+            shown = jax.vmap(self.model.fluxes)(state.climate, parameters, forcing)
+        else:
+            return {}
+        return {name: self._lay(self.own(shown[name])) for name in FLUXES}
+
+    def targets(
+        self, state: State, params: EnvParams | None = None
+    ) -> dict[str, Float[Array, "climate column ..."]]:
+        """What the judged fields of every climate should be now."""
+        params = self.params if params is None else params
+        if self.truth is not None:
+            shown = jax.vmap(self.truth.observe)(state.truth)
+        elif hasattr(self.model, "target_at"):
+            shown = jax.vmap(self.model.target_at)(state.climate)
+        else:
+            shown = {
+                name: jnp.broadcast_to(jnp.asarray(v), (self.climates, *np.shape(v)))
+                for name, v in params.target.items()
+            }
+        return {name: shown[name] for name, _ in self.judged}
+
+    def target(
+        self, state: State, params: EnvParams | None = None
+    ) -> dict[str, Float[Array, "column ..."]]:
+        """What the judged fields of the globe should be now, of each agent its own columns."""
+        return {n: self._lay(self.own(v)) for n, v in self.targets(state, params).items()}
+
     def errors(self, state: State, params: EnvParams) -> dict[str, Float[Array, "agent cell ..."]]:
         """Field minus target of each agent's own region, for the judged fields."""
         seen = jax.vmap(self.model.observe)(state.climate)
+        targets = self.targets(state, params)
         return {
-            name: self.own(seen[name]) - self.own_target(params)[name].astype(seen[name].dtype)
+            name: self.own(seen[name]) - self.own(targets[name]).astype(seen[name].dtype)
             for name, _ in self.judged
         }
-
-    def own_target(self, params: EnvParams) -> dict[str, Float[Array, "agent cell ..."]]:
-        """The target of each agent's own region."""
-        every = {
-            name: self.division.take(jnp.asarray(params.target[name])) for name, _ in self.judged
-        }
-        if self.only_region is None:
-            return every
-        return {name: values[np.array(self.regions)] for name, values in every.items()}
 
     def check_start(self, params: EnvParams | None = None) -> None:
         """Refuse a start that the model cannot show."""

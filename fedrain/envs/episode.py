@@ -21,6 +21,10 @@ class EnvParams(NamedTuple):
             there from the first step.
         noise: Standard deviation of the error of what agents see, as a share of each field's scale;
             None: there is none.
+        analysis_every: Steps after which the model is set to what is observed, its target: the
+            agents are judged by the forecasts in between; None: never, it runs free.
+        smooth: Weight, in the reward, of the mean square of the differences between neighbouring
+            columns of the parameters, in units of their ranges; None: nothing.
     """
 
     target: dict[str, Float[Array, "column ..."]]
@@ -28,14 +32,20 @@ class EnvParams(NamedTuple):
     forcing: dict[str, Float[Array, "... 2"]]
     ramp: Float[Array, ""]
     noise: Float[Array, ""] | None = None
+    analysis_every: Int[Array, ""] | None = None
+    smooth: Float[Array, ""] | None = None
 
 
 class State(NamedTuple):
-    """The state of every climate, what forces it, and the number of steps since the start."""
+    """The state of every climate, what forces it, and the number of steps since the start.
 
-    climate: ModelState  # arrays with a leading climate axis
+    Arrays of ``climate`` and ``truth`` have a leading climate axis.
+    """
+
+    climate: ModelState
     forcing: dict[str, Float[Array, " climate"]]
     time: Int[Array, ""]
+    truth: ModelState = None  # where another model runs beside this one
 
 
 class Transition(NamedTuple):

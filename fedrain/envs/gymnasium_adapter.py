@@ -1,60 +1,74 @@
-"""ebm-v1 and ebm-v2 as Gymnasium environments."""
+"""Tasks as Gymnasium environments: one controller of all the agents of a task."""
 
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 from jaxtyping import Float, UInt8
 
 from fedrain.envs.adapter import Adapter
 from fedrain.envs.render import RENDER_MODES
 from fedrain.envs.tasks import make
-from fedrain.errors import InputError
+from fedrain.errors import InputError, unknown
+from fedrain.registration import ACTIONS, EPISODE_LENGTHS
 
-Observation = Float[np.ndarray, " obs"]
+Observation = Float[np.ndarray, "*agent obs"]
 
 
-class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
-    """One agent of the functional environment behind Gymnasium's interface.
+class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
+    """Any task behind Gymnasium's interface, with one controller of all its agents.
+
+    Observations and actions are arrays ``[agent, number]``, or ``[number]`` if there is one agent.
+    The reward is the mean over the agents; ``info["rewards"]`` has that of each, if there are
+    several. The regions are equally large, so with the default shape of rewards this is the reward
+    that one agent of the whole globe would get.
 
     The raw environment takes actions scaled to [−1, 1], as Gymnasium's checker asks for and many
-    learners like; :class:`PhysicalActions` is around it when ``gymnasium.make`` makes it.
+    learners like. ``gymnasium.make`` puts :class:`PhysicalActions` around it, or
+    :class:`UnitActions` for ids that end in ``-unit``.
+
+    Args:
+        task: A name of ``fedrain envs``, a reference, or a :class:`fedrain.envs.Task`.
+        render_mode: ``"rgb_array"``, ``"human"`` or None.
+        options: Those of :func:`fedrain.envs.make`.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 20}
 
-    def __init__(self, adapter: Adapter) -> None:
-        self.adapter = adapter
-        self.render_mode = adapter.render_mode
-        self.observation_space = adapter.observation_space()
-        self.physical_action_space = adapter.action_space()
-        self.action_space = Box(-1.0, 1.0, self.physical_action_space.shape, np.float32)
+    def __init__(
+        self, task: Any = "ebm-v3", render_mode: str | None = None, **options: Any
+    ) -> None:
+        self.adapter = Adapter(make(task, **options), render_mode=render_mode)
+        self.render_mode = render_mode
+        self.agents = self.adapter.together
+        self.observation_space = self.adapter.observation_space(*self.agents)
+        self.physical_action_space = self.adapter.action_space(*self.agents)
+        self.action_space = self.adapter.unit_space(*self.agents)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Observation, dict[str, Any]]:
         """Start an episode; ``options`` may change its start, target, forcing, ramp or noise."""
-        super().reset(seed=seed)
         observation = self.adapter.reset(seed, options)
+        super().reset(seed=seed)
         self.adapter.show()
-        return observation[0], {"step": 0}
+        return observation if self.agents else observation[0], {"step": 0}
 
     def step(self, action: np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Set the parameters and advance the climate by one time step."""
-        low, high = self.adapter.environment.action_bounds
-        scaled = self.adapter.checked(action)
+        scaled = self.adapter.checked(action, *self.agents)
         if np.abs(scaled).max() > 1:
             raise InputError(
                 "actions of the raw environment are within [-1, 1]; "
                 "those of gymnasium.make are in physical units"
             )
-        physical = low + (scaled + 1) / 2 * (high - low)
-        observation, reward, truncated = self.adapter.step(physical[None])
+        physical = self.adapter.from_unit(np.atleast_2d(scaled))
+        observation, reward, truncated = self.adapter.step(physical)
         self.adapter.show()
-        info = {"step": self.adapter.time}
-        return observation[0], float(reward[0]), False, truncated, info
+        info: dict[str, Any] = {"step": self.adapter.time}
+        if not self.agents:
+            return observation[0], float(reward[0]), False, truncated, info
+        info["rewards"] = reward
+        return observation, float(np.mean(reward, dtype=float)), False, truncated, info
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
         """Profile of model, static model and target, and the errors."""
@@ -65,27 +79,35 @@ class _SingleAgent(gymnasium.Env[np.ndarray, np.ndarray]):
         self.adapter.close()
 
 
-class PhysicalActions(
-    gymnasium.ActionWrapper[np.ndarray, np.ndarray, np.ndarray], RecordConstructorArgs
-):
-    """Take actions in the units of the parameter table, and clip them to its bounds."""
-
+class _Actions(gymnasium.ActionWrapper[np.ndarray, np.ndarray, np.ndarray], RecordConstructorArgs):
     def __init__(self, env: gymnasium.Env[np.ndarray, np.ndarray]) -> None:
         RecordConstructorArgs.__init__(self)
         gymnasium.ActionWrapper.__init__(self, env)
-        raw = env.unwrapped
-        assert isinstance(raw, _SingleAgent)
-        self.adapter = raw.adapter
-        self.action_space = raw.physical_action_space
+        assert isinstance(env.unwrapped, TaskEnv)
+        self.raw = env.unwrapped
 
-    def action(self, action: np.ndarray) -> Float[np.ndarray, " action"]:
+
+class PhysicalActions(_Actions):
+    """Take actions in the units of the parameter table, and clip them to its bounds."""
+
+    def __init__(self, env: gymnasium.Env[np.ndarray, np.ndarray]) -> None:
+        super().__init__(env)
+        self.action_space = self.raw.physical_action_space
+
+    def action(self, action: np.ndarray) -> Float[np.ndarray, "*agent action"]:
         """The same action scaled to [−1, 1]."""
-        low, high = self.adapter.environment.action_bounds
-        scaled = (self.adapter.checked(action) - low) / (high - low) * 2 - 1
-        return np.clip(scaled, -1, 1)
+        return self.raw.adapter.to_unit(self.raw.adapter.checked(action, *self.raw.agents))
 
 
-class EnergyBalanceV1(_SingleAgent):
+class UnitActions(_Actions):
+    """Take actions scaled to [−1, 1], and clip them to that: a learner's noise may go beyond."""
+
+    def action(self, action: np.ndarray) -> Float[np.ndarray, "*agent action"]:
+        """The action within its bounds."""
+        return np.clip(self.raw.adapter.checked(action, *self.raw.agents), -1, 1)
+
+
+class EnergyBalanceV1(TaskEnv):
     """One agent sets the parameters of a whole climate: ``fedrain/EnergyBalance-v1``.
 
     ## Description
@@ -97,8 +119,9 @@ class EnergyBalanceV1(_SingleAgent):
 
     ## Action space
     ``Box(195,)``, float32; values outside the bounds are clipped, NaN is refused. These are the
-    actions of what ``gymnasium.make`` gives; the raw environment in it,
-    ``env.unwrapped``, takes the same parameters scaled to [−1, 1].
+    actions of ``fedrain/EnergyBalance-v1``. ``fedrain/EnergyBalance-v1-unit`` takes the same
+    parameters scaled to [−1, 1], as most learners need them; so does the raw environment,
+    ``env.unwrapped``, which refuses what is beyond.
 
     | index | parameter | unit of the action | low | high | static value |
     |---|---|---|---|---|---|
@@ -129,7 +152,7 @@ class EnergyBalanceV1(_SingleAgent):
     | ``forcing`` | none | ``{"longwave": -3.7}`` in W m⁻²: numbers, or pairs likewise |
     | ``noise`` | none | error of the sensors, as a share of 30 K |
     | ``learn`` | all | symbols of the parameters that the agent sets |
-    | ``episode_length`` | 200 | steps |
+    | ``episode_length`` | 200 | steps, at most 200 with ``gymnasium.make`` |
     | ``target`` | NCEP | NetCDF file, or temperatures in °C on the latitudes |
     | ``backend`` | ``"jax"`` | ``"climlab"`` runs the same model on climlab, in float64 |
     | ``model`` | | a climate model of your own |
@@ -140,10 +163,10 @@ class EnergyBalanceV1(_SingleAgent):
     """
 
     def __init__(self, render_mode: str | None = None, **options: Any) -> None:
-        super().__init__(Adapter(make("ebm-v1", **options), render_mode=render_mode))
+        super().__init__("ebm-v1", render_mode, **options)
 
 
-class EnergyBalanceV2(_SingleAgent):
+class EnergyBalanceV2(TaskEnv):
     """One agent of n, judged by its own region of its own climate: ``fedrain/EnergyBalance-v2``.
 
     ## Description
@@ -180,5 +203,41 @@ class EnergyBalanceV2(_SingleAgent):
     def __init__(
         self, agents: int = 6, region: int = 0, render_mode: str | None = None, **options: Any
     ) -> None:
-        environment = make("ebm-v2", agents=agents, region=region, **options)
-        super().__init__(Adapter(environment, render_mode=render_mode))
+        super().__init__("ebm-v2", render_mode, agents=agents, region=region, **options)
+
+
+def registered(
+    task: str, actions: str = "physical", render_mode: str | None = None, **options: Any
+) -> gymnasium.Env[np.ndarray, np.ndarray]:
+    """What ``gymnasium.make`` gives for the ids of the package.
+
+    The wrapper of actions is put on here, not by Gymnasium: ids that name wrappers have no batch.
+    """
+    check_actions(actions)
+    check_length(task, options.get("episode_length"), EPISODE_LENGTHS[task])
+    env: TaskEnv
+    if task == "ebm-v1":
+        env = EnergyBalanceV1(render_mode, **options)
+    elif task == "ebm-v2":
+        env = EnergyBalanceV2(render_mode=render_mode, **options)
+    else:
+        env = TaskEnv(task, render_mode, **options)
+    return PhysicalActions(env) if actions == "physical" else UnitActions(env)
+
+
+registered.metadata = TaskEnv.metadata  # type: ignore[attr-defined]  # Gymnasium looks for it
+
+
+def check_actions(actions: str) -> None:
+    """Refuse what is no kind of actions."""
+    if actions not in ACTIONS:
+        raise unknown("kind of actions", actions, ACTIONS)
+
+
+def check_length(task: str, length: Any, longest: int) -> None:
+    """Refuse an episode that Gymnasium would cut before its end."""
+    if isinstance(length, int) and length > longest:
+        raise InputError(
+            f"an episode of {length} steps: with this id they end after {longest} at the latest; "
+            f"longer ones are made by fedrain.envs.TaskEnv({task!r}, episode_length={length})"
+        )

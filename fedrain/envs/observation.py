@@ -1,4 +1,4 @@
-"""What an agent is shown: fields, their target and error, and the season."""
+"""What an agent is shown: fields, their target and error, the season, and its place."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ from fedrain.climate.columns import frozen
 from fedrain.climate.fields import Field
 
 #: What agents may be shown beside fields: the target of the judged fields, how far they are from
-#: it, and the time of year as its sine and cosine.
-EXTRAS = ("target", "error", "season")
+#: it, the time of year as its sine and cosine, and where their columns are: the latitude over 90°,
+#: and sine and cosine of the longitude, if there is one.
+EXTRAS = ("target", "error", "season", "place")
 
 #: Sensor noise is drawn from the key of a step folded with this: far from the numbers of the
 #: climates, whose own keys come from the same one.
@@ -23,7 +24,7 @@ _NOISE = 2**31 - 1
 
 @dataclass(frozen=True)
 class Part:
-    """A field, or the target or error of one, or the season, which is of no field."""
+    """A field, or the target or error of one; or season or place, which are of no field."""
 
     name: str
     field: Field | None
@@ -45,14 +46,22 @@ class Observation:
 
     @classmethod
     def of(
-        cls, names: Iterable[str], fields: Iterable[Field], judged: Iterable[Field], columns: int
+        cls,
+        names: Iterable[str],
+        fields: Iterable[Field],
+        judged: Iterable[Field],
+        columns: int,
+        coordinates: int = 1,
     ) -> "Observation":
-        """Of these names, in the given number of columns."""
+        """Of these names, in the given number of columns, whose place is so many numbers."""
         known = {field.name: field for field in fields}
         parts: list[Part] = []
         for name in names:
             if name == "season":
                 parts.append(Part(name, None, 2))
+                continue
+            if name == "place":
+                parts.append(Part(name, None, columns * coordinates))
                 continue
             own = judged if name in EXTRAS else (known[name],)
             parts += [Part(name, one, int(np.prod(one.shape(columns)))) for one in own]
@@ -110,14 +119,13 @@ class Observation:
         agents: int,
         shown: Mapping[str, Float[Array, "agent seen ..."]],
         target: Mapping[str, Float[Array, "agent seen ..."]],
-        season: Float[Array, "agent 2"] | None,
+        others: Mapping[str, Float[Array, "agent number"]],
     ) -> Float[Array, "agent obs"]:
-        """The parts side by side."""
+        """The parts side by side; ``others`` are those of no field, by name."""
         parts = []
         for part in self.parts:
             if part.field is None:
-                assert season is not None
-                parts.append(season)
+                parts.append(others[part.name])
                 continue
             name = part.field.name
             if part.name == "target":

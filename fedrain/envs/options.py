@@ -14,7 +14,7 @@ from fedrain.envs.episode import EnvParams
 from fedrain.errors import InputError, unknown
 
 #: What may be changed when an episode starts, by name.
-EPISODE_OPTIONS = ("start", "target", "forcing", "ramp", "noise")
+EPISODE_OPTIONS = ("start", "target", "forcing", "ramp", "noise", "analysis_every", "smooth")
 
 
 def changed_params(environment: Environment, options: Mapping[str, Any] | None) -> EnvParams:
@@ -28,14 +28,30 @@ def changed_params(environment: Environment, options: Mapping[str, Any] | None) 
             params = params._replace(start=params.start | _given_starts(model, value))
             environment.check_start(params)
         elif name == "target":
+            if has_own_target(environment):
+                raise InputError("target: this task's is another at every step, and cannot be set")
+            value = completed(value, params.target, judged)
             params = params._replace(target=targets(model, value, judged))
         elif name == "forcing":
             params = params._replace(forcing=params.forcing | _given_forcings(model, value))
-        elif name == "ramp":
-            params = params._replace(ramp=ramp_of(value))
+        elif name == "analysis_every":
+            params = params._replace(analysis_every=analysis_of(value, model))
         else:
-            params = params._replace(noise=noise_of(value))
+            params = params._replace(**{name: _OF[name](value)})
     return params
+
+
+def has_own_target(environment: Environment) -> bool:
+    """Whether what is judged against changes from step to step: a truth, or a season."""
+    return environment.truth is not None or hasattr(environment.model, "target_at")
+
+
+def completed(target: Target, known: Any, judged: Mapping[str, float]) -> Target:
+    """A target with those that are known of the other judged fields."""
+    if target is None or not isinstance(known, Mapping):
+        return known if target is None else target
+    given = target if isinstance(target, Mapping) else {next(iter(judged)): target}
+    return {**{n: v for n, v in known.items() if n in judged}, **given}
 
 
 def targets(
@@ -62,14 +78,16 @@ def judged_fields(judge: Any, model: ClimateModel) -> tuple[tuple[str, float], .
 
 
 def names_of(what: str, names: Any) -> tuple[str, ...] | None:
-    """Names from a sequence, or from text with commas between them; each once."""
+    """Names from a sequence, or from text with commas between them."""
     if names is None:
         return None
     if isinstance(names, str):
         names = [part.strip() for part in names.split(",") if part.strip()]
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise InputError(f"{what}: must be names, not {names!r}")
-    return tuple(dict.fromkeys(names))
+    if len(set(names)) < len(names):
+        raise InputError(f"{what}: a name is given twice in {', '.join(names)}")
+    return tuple(names)
 
 
 def _start_arguments(model: ClimateModel) -> dict[str, inspect.Parameter]:
@@ -156,6 +174,29 @@ def ramp_of(ramp: Any) -> Any:
     return np.asarray(ramp, float)
 
 
+def analysis_of(steps: Any, model: ClimateModel) -> Any:
+    """Steps from one analysis to the next."""
+    if steps is None or (is_integer(steps) and steps == 0):
+        return None
+    if not is_integer(steps) or steps < 0:
+        raise InputError(f"analysis_every must be an integer from 0, not {steps!r}")
+    if not hasattr(model, "analyse"):
+        raise InputError(
+            f"analysis_every cannot apply: {type(model).__name__} has no `analyse`, which sets its "
+            "state to what is observed"
+        )
+    return np.asarray(steps, np.int32)
+
+
+def smooth_of(weight: Any) -> Any:
+    """The weight of the penalty on rough parameters."""
+    if weight is None:
+        return None
+    if not _is_number(weight) or weight < 0:
+        raise InputError(f"smooth must be a number from 0, not {weight!r}")
+    return None if weight == 0 else np.asarray(weight, float)
+
+
 def tiles_of(tiles: Any) -> tuple[int, int] | None:
     """Rows and columns of regions."""
     if tiles is None:
@@ -169,3 +210,6 @@ def _is_number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     return bool(np.isfinite(value))
+
+
+_OF = {"ramp": ramp_of, "noise": noise_of, "smooth": smooth_of}

@@ -1,4 +1,4 @@
-"""ebm-v3 as a PettingZoo ParallelEnv."""
+"""ebm-v3, and any other task, as a PettingZoo ParallelEnv."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -9,6 +9,7 @@ from jaxtyping import Float, UInt8
 from pettingzoo import ParallelEnv
 
 from fedrain.envs.adapter import Adapter
+from fedrain.envs.gymnasium_adapter import check_actions
 from fedrain.envs.render import RENDER_MODES
 from fedrain.envs.tasks import make
 from fedrain.errors import InputError
@@ -43,7 +44,7 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
 
     ## Observation space
     ``Box(-90, 90, (96/n,))`` for each agent, float32: the temperatures of its region in °C.
-    ``state()`` gives all 96.
+    ``state()`` gives all 96, within ``state_space``.
 
     ## Reward
     − mean over the agent's own latitudes of (T − target)², in K², not area weighted.
@@ -52,7 +53,13 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
     50 °C everywhere. No state is terminal; an episode is truncated after 200 steps (2.2 years).
 
     ## Arguments
-    ``agents`` (6), and those of ``fedrain/EnergyBalance-v1``.
+    Those of ``fedrain/EnergyBalance-v1``, and
+
+    | name | default | meaning |
+    |---|---|---|
+    | ``agents`` | 6 | n, any divisor of the latitudes |
+    | ``task`` | ``"ebm-v3"`` | another task by name, with the agents that it has |
+    | ``actions`` | ``"physical"`` | ``"unit"``: scaled to [−1, 1], and clipped to that |
 
     ## Version history
     - v3: as in the paper.
@@ -65,9 +72,18 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         "is_parallelizable": True,
     }
 
-    def __init__(self, agents: int = 6, render_mode: str | None = None, **options: Any) -> None:
-        environment = make("ebm-v3", agents=agents, **options)
+    def __init__(
+        self,
+        agents: int | None = None,
+        render_mode: str | None = None,
+        task: Any = "ebm-v3",
+        actions: str = "physical",
+        **options: Any,
+    ) -> None:
+        check_actions(actions)
+        environment = make(task, agents=agents, **options)
         self.adapter = Adapter(environment, render_mode=render_mode)
+        self.unit_actions = actions == "unit"
         self.render_mode = render_mode
         self.possible_agents = [f"region_{i}" for i in environment.regions]
         self.agents: list[str] = []
@@ -75,7 +91,14 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         self.observation_spaces = {
             a: self.adapter.observation_space() for a in self.possible_agents
         }
-        self.action_spaces = {a: self.adapter.action_space() for a in self.possible_agents}
+        space = self.adapter.unit_space if self.unit_actions else self.adapter.action_space
+        self.action_spaces = {a: space() for a in self.possible_agents}
+        columns, judged = len(environment.model.columns), environment.judged_fields
+        sizes = [int(np.prod(field.shape(columns))) for field in judged]
+        low = np.repeat(np.array([field.low for field in judged], np.float32), sizes)
+        high = np.repeat(np.array([field.high for field in judged], np.float32), sizes)
+        #: Of :meth:`state`.
+        self.state_space = Box(low, high, dtype=np.float32)
 
     def observation_space(self, agent: str) -> Box:
         """The space of one agent's observation."""
@@ -85,12 +108,10 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         """The space of one agent's action."""
         return self.action_spaces[agent]
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], Infos]:
+    def reset(self, seed: Any = None, options: Any = None) -> tuple[dict[str, np.ndarray], Infos]:
         """Start an episode; ``options`` may change its start, target, forcing, ramp or noise."""
-        # PettingZoo's own test of environments gives an option that is called "options".
-        known = {name: value for name, value in (options or {}).items() if name != "options"}
+        # PettingZoo's own test of environments gives this, and nothing else is passed over.
+        known = None if options == {"options": 1} else options
         observation = self.adapter.reset(seed, known)
         self.agents = list(self.possible_agents)
         self.adapter.show()
@@ -109,7 +130,8 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
             what = "has no action" if name in agents else "is not an agent of this episode"
             raise InputError(f"{name} {what}")
         together = np.stack([self.adapter.checked(actions[agent]) for agent in agents])
-        observation, reward, truncated = self.adapter.step(together)
+        physical = self.adapter.from_unit(together) if self.unit_actions else together
+        observation, reward, truncated = self.adapter.step(physical)
         self.adapter.show()
         infos = self._infos()
         if truncated:
@@ -126,13 +148,14 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         step = self.adapter.time
         return {agent: {"step": step} for agent in self.agents}
 
-    def state(self) -> Float[np.ndarray, " lat"]:
-        """Every judged field of the whole globe."""
+    def state(self) -> Float[np.ndarray, " number"]:
+        """Every judged field of the whole globe, field after field."""
         environment = self.adapter.environment
         fields = environment.fields(self.adapter.state)
-        return np.concatenate(
+        whole = np.concatenate(
             [np.ravel(np.asarray(fields[name], np.float32)) for name, _ in environment.judged]
         )
+        return np.clip(whole, self.state_space.low, self.state_space.high)
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
         """Profile of model, static model and target, and the errors."""
@@ -143,6 +166,6 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
         self.adapter.close()
 
 
-def parallel_env(agents: int = 6, **options: Any) -> EnergyBalanceV3:
-    """ebm-v3 with that many agents: see :class:`EnergyBalanceV3`."""
+def parallel_env(agents: int | None = None, **options: Any) -> EnergyBalanceV3:
+    """ebm-v3, or another ``task``, with that many agents: see :class:`EnergyBalanceV3`."""
     return EnergyBalanceV3(agents=agents, **options)

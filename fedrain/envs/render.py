@@ -115,7 +115,7 @@ class Renderer:
         time = int(state.time)
         now = np.asarray(self._first(state))
         static = self._static(params, key)[min(time, environment.episode_length)]
-        target = np.asarray(params.target[field.name])
+        target = np.asarray(environment.targets(state, params)[field.name][0])
         weights = environment.model.columns.weights
         error, static_error = (
             area_weighted_rmse(self._columns(values) - self._columns(target), weights)

@@ -25,6 +25,7 @@ class AgentSpec:
         places: Latitude and longitude, in degrees, of the middle of every region.
         common: Positions in an action of what the agents of a shared climate set together.
         profiles: Where parameters of each latitude stand in an action: from, and up to.
+        place_size: How many numbers at the end of an observation tell an agent where it is.
         shared: Whether the agents share a climate, and so feel what the others do.
     """
 
@@ -35,6 +36,7 @@ class AgentSpec:
     places: tuple[tuple[float, float], ...] | None = None
     common: tuple[int, ...] | None = None
     profiles: tuple[tuple[int, int], ...] | None = None
+    place_size: int = 0
     shared: bool = False
 
     @property

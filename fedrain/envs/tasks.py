@@ -13,108 +13,45 @@ place of the energy balance model in any of them.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import jax
 import numpy as np
 
 from fedrain.climate import (
-    ENERGY_BALANCE_PARAMETERS,
     ClimateModel,
-    ClimlabModel,
-    EnergyBalanceModel,
-    Grid,
     check_model,
 )
 from fedrain.climate.climatology import Target
 from fedrain.climate.model import first_line, same_structure
 from fedrain.envs.environment import Environment
 from fedrain.envs.episode import EnvParams
+from fedrain.envs.models import (
+    energy_balance,
+    energy_budget,
+    radiative_convective,
+    seasonal,
+    twin,
+    twin_truth,
+)
 from fedrain.envs.options import (
+    analysis_of,
+    completed,
     forcings,
     judged_fields,
     names_of,
     noise_of,
     ramp_of,
+    smooth_of,
     starts,
     targets,
     tiles_of,
 )
+from fedrain.envs.task import Bounds, Task
 from fedrain.errors import InputError, unknown
 from fedrain.references import Registry
-
-#: What computes the energy balance model: this package or climlab.
-BACKENDS = ("jax", "climlab")
-#: One number, or the lowest and highest between which it is drawn in each episode.
-Bounds = Any
-
-
-def energy_balance(
-    latitudes: int = 96,
-    bounds: Mapping[str, Sequence[float]] | None = None,
-    static: Mapping[str, Any] | None = None,
-    backend: str = "jax",
-) -> ClimateModel:
-    """The annual energy balance model, on JAX or on climlab."""
-    table = ENERGY_BALANCE_PARAMETERS.replace(bounds=bounds, static=static)
-    model = EnergyBalanceModel(grid=Grid(latitudes), table=table)
-    if backend not in BACKENDS:
-        raise unknown("backend", backend, BACKENDS)
-    return model if backend == "jax" else ClimlabModel(model)
-
-
-@dataclass(frozen=True)
-class Task:
-    """What an experiment is about. Every field can be replaced by an option of :func:`make`.
-
-    Args:
-        model: A climate model, or a function of options that makes one.
-        agents: How many agents there are, if it is not said; 1: there is always one.
-        shared_climate: One climate for all agents, or one for each.
-        local_observation: Whether an agent sees its own region only.
-        episode_length: Steps in an episode.
-        learn: Symbols of the parameters that are learnt; all, if it is None.
-        judge: Fields that are judged, with their weights; the model's first, if it is None.
-        observe: What agents see: fields, ``"target"``, ``"error"``, ``"season"``; the judged
-            fields, if it is None.
-        target: See :func:`fedrain.climate.target_fields`.
-        start: Arguments of the model's ``init``: a number, or a pair to draw between.
-        forcing: By name: a number, or a pair to draw between.
-        ramp: Steps over which the forcing sets in.
-        noise: Standard deviation of the sensors' error, as a share of each field's scale.
-        tiles: Rows and columns of regions, on a latitude–longitude grid.
-        unapplied: Symbols of parameters that agents set and the model does not get.
-        unclipped: Whether observations may leave their bounds.
-        judged_early: Steps before the end of an episode at which an evaluation is judged.
-        summary: One line for ``fedrain envs``.
-    """
-
-    model: ClimateModel | Callable[..., ClimateModel] = energy_balance
-    agents: int = 6
-    shared_climate: bool = True
-    local_observation: bool = True
-    episode_length: int = 200
-    learn: Sequence[str] | None = None
-    judge: Mapping[str, float] | Sequence[str] | None = None
-    observe: Sequence[str] | None = None
-    target: Target = None
-    start: Mapping[str, Bounds] = field(default_factory=dict)
-    forcing: Mapping[str, Bounds] = field(default_factory=dict)
-    ramp: int = 0
-    noise: float | None = None
-    tiles: tuple[int, int] | None = None
-    unapplied: Sequence[str] = ()
-    unclipped: bool = False
-    judged_early: int = 0
-    summary: str = ""
-
-    @property
-    def multi_agent(self) -> bool:
-        """Whether there can be several agents."""
-        return self.agents > 1
-
 
 PAPER = {
     "ebm-v1": Task(
@@ -130,6 +67,47 @@ PAPER = {
     ),
     "ebm-v3": Task(summary="the agents share one climate; each sees and sets its region"),
 }
+#: Right for the right reasons. Errors of 1 K and of 3 W m⁻² count alike.
+OPEN = {
+    "ebm-energy": Task(
+        model=energy_budget,
+        agents=96,
+        episode_length=400,
+        judge={"surface_temperature": 1.0, "outgoing_longwave": 0.1, "absorbed_shortwave": 0.1},
+        observe=("place",),
+        start={"offset": (-5.0, 5.0)},
+        smooth=10.0,
+        summary="D, A, B and albedo of each latitude, judged by temperature and both fluxes",
+    ),
+    "ebm-twin": Task(
+        model=twin,
+        truth=twin_truth,
+        agents=96,
+        judge={"surface_temperature": 1000.0},  # an error of 0.03 K counts
+        observe=("surface_temperature",),
+        start={"offset": (-10.0, 10.0)},
+        forcing={"longwave": (-1.0, 1.0)},
+        analysis_every=1,
+        summary="the albedo of a climate with ice, by a model without, beside the truth",
+    ),
+    "ebm-seasonal": Task(
+        model=seasonal,
+        episode_length=180,
+        learn=("D", "A", "B", "albedo"),
+        judge={"surface_temperature": 1.0, "outgoing_longwave": 0.02, "absorbed_shortwave": 0.02},
+        observe=("surface_temperature", "season"),
+        start={"offset": (-2.0, 2.0), "day": (0.0, 365.0)},
+        summary="land and ocean through the year, judged by the months of the reanalysis",
+    ),
+    "rce-zonal": Task(
+        model=radiative_convective,
+        learn=("kappa", "lapse", "D"),
+        judge={"air_temperature": 1.0, "surface_temperature": 0.3, "outgoing_longwave": 0.02},
+        observe=("air_temperature", "surface_temperature"),
+        start={"offset": (-5.0, 5.0)},
+        summary="radiation and convection on 17 levels, judged by the air of the reanalysis",
+    ),
+}
 #: As the published runs had them: the climate does not get the albedo that agents set, what they
 #: see may leave its bounds, and the profile is that before the last step.
 PUBLISHED = {
@@ -143,9 +121,11 @@ PUBLISHED = {
     for name, task in PAPER.items()
 }
 #: Tasks by name: those of the package, and of others that have an entry point ``fedrain.tasks``.
-TASKS = Registry("environment", "fedrain.tasks", PAPER | PUBLISHED)
+TASKS = Registry("environment", "fedrain.tasks", PAPER | PUBLISHED | OPEN)
 MODELS = Registry("climate model", "fedrain.models", {})
 
+#: Models of the package, which take bounds, static values and what else is theirs as options.
+OWN_MODELS = (energy_balance, energy_budget, twin, seasonal, radiative_convective)
 #: Options of :func:`energy_balance`, which a model of one's own decides for itself.
 MODEL_OPTIONS = ("latitudes", "backend")
 
@@ -194,12 +174,15 @@ def make(
     static: Mapping[str, Any] | None = None,
     learn: Sequence[str] | str | None = None,
     judge: Mapping[str, float] | Sequence[str] | str | None = None,
+    reward_shape: str | None = None,
     observe: Sequence[str] | str | None = None,
     target: Target = None,
     start: Mapping[str, Bounds] | Bounds = None,
     forcing: Mapping[str, Bounds] | None = None,
     ramp: int | None = None,
-    noise: float | None = None,
+    noise: float | int | None = None,
+    analysis_every: int | None = None,
+    smooth: float | int | None = None,
     tiles: Sequence[int] | None = None,
     unapplied: Sequence[str] | str | None = None,
     unclipped: bool | None = None,
@@ -222,13 +205,16 @@ def make(
         static: Other static values of parameters, likewise.
         learn: Symbols of the parameters that agents set; the others keep their static values.
         judge: Fields that agents are judged by, with weights: ``{"surface_temperature": 1.0}``.
-        observe: What agents see: fields, ``"target"``, ``"error"``, ``"season"``.
+        reward_shape: ``"square"`` or ``"log"``; see :class:`Task`.
+        observe: What agents see: fields, ``"target"``, ``"error"``, ``"season"``, ``"place"``.
         target: NetCDF file, DataArray or values of the judged fields.
         start: Arguments of the model's ``init``: numbers, or pairs to draw between in each
             episode: ``{"temperature": (20, 50)}``. One number is for the first of them.
         forcing: Likewise, by name: ``{"longwave": (-1, 1)}``, in W m⁻².
         ramp: Steps over which the forcing sets in; 0: at once.
         noise: Standard deviation of the sensors' error, as a share of each field's scale.
+        analysis_every: Steps after which the model is set to what is observed; 0: never.
+        smooth: Weight, in the reward, of differences between neighbouring columns.
         tiles: Rows and columns of regions, on a latitude–longitude grid.
         unapplied: Symbols of parameters that agents set and the model does not get, as a0 and a2
             in the published runs; it keeps their static values.
@@ -253,12 +239,17 @@ def make(
     judged = judged_fields(task.judge if judge is None else judge, chosen)
     observed = names_of("observe", task.observe if observe is None else observe)
     learnt = names_of("learn", task.learn if learn is None else learn)
+    truth = _truth(task, chosen)
+    if target is not None and (truth is not None or hasattr(chosen, "target_at")):
+        raise InputError(f"target: that of {called} is another at every step, and cannot be set")
+    if ramp is not None and ramp_of(ramp) and not (forcing or task.forcing):
+        raise InputError("ramp cannot apply: nothing forces the climate; give a forcing too")
     environment = Environment(
         model=chosen,
         params=EnvParams(
             target=targets(
                 chosen,
-                task.target if target is None else target,
+                completed(target, task.target, dict(judged)),
                 dict(judged),
                 strict=target is not None,  # a task may have targets of more than is judged
             ),
@@ -266,6 +257,10 @@ def make(
             forcing=forcings(chosen, task.forcing if forcing is None else forcing),
             ramp=ramp_of(task.ramp if ramp is None else ramp),
             noise=noise_of(task.noise if noise is None else noise),
+            analysis_every=analysis_of(
+                task.analysis_every if analysis_every is None else analysis_every, chosen
+            ),
+            smooth=smooth_of(task.smooth if smooth is None else smooth),
         ),
         agents=task.agents if agents is None else agents,
         shared_climate=task.shared_climate,
@@ -273,11 +268,13 @@ def make(
         episode_length=task.episode_length if episode_length is None else episode_length,
         learn=learnt,
         judged=judged,
+        reward_shape=task.reward_shape if reward_shape is None else reward_shape,
         observed=tuple(dict(judged)) if observed is None else observed,
         tiles=tiling,
         unapplied=names_of("unapplied", task.unapplied if unapplied is None else unapplied) or (),
         unclipped=bool(task.unclipped if unclipped is None else unclipped),
         judged_early=task.judged_early if judged_early is None else judged_early,
+        truth=truth,
         only_region=region,
     )
     environment.check_start()
@@ -295,13 +292,23 @@ def _model(
 ) -> ClimateModel:
     own = {k: v for k, v in (("latitudes", latitudes), ("backend", backend)) if v is not None}
     tuned = {k: v for k, v in (("bounds", bounds), ("static", static)) if v is not None}
-    if model is None and task.model is energy_balance:
-        return find_model(energy_balance, {**(options or {}), **own, **tuned})
+    if model is None and task.model in OWN_MODELS:
+        return find_model(task.model, {**(options or {}), **own, **tuned})
     if own:
         names = " and ".join(own)
         raise InputError(f"{names}: the energy balance model has it; your model decides for itself")
     found = find_model(task.model if model is None else model, options)
     return _retabled(found, tuned) if tuned else found
+
+
+def _truth(task: Task, model: ClimateModel) -> ClimateModel | None:
+    if task.truth is None:
+        return None
+    found = task.truth(model) if inspect.isfunction(task.truth) else task.truth
+    truth = find_model(found)
+    if truth.columns != model.columns or truth.forcings != model.forcings:
+        raise InputError("the truth of a task has the columns and the forcings of its model")
+    return truth
 
 
 def _retabled(model: Any, tuned: dict[str, Any]) -> ClimateModel:

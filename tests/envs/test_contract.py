@@ -234,7 +234,7 @@ class Misnamed(Layered):
         ({"judge": [AIR], "target": {AIR: "there.nc"}}, "there is no such file"),
         ({"model": HostLayered(), "judge": [AIR], "target": EnergyBalanceModel},
          "a target must be numbers"),
-        ({"model": Listed}, r"Listed cannot be made \(ArithmeticError: out of ice\)"),
+        ({"model": Listed}, r"Listed cannot be made \(ArithmeticError: out of ice; "),
         ({"model": Layered, "model_options": {"wether": 1.0}}, "no option of Layered 'wether'"),
         ({"model_options": {"weather": 1.0}}, "a model that is made already takes no options"),
         ({"model": Misnamed(), "target": np.zeros(6)}, "no field can be called 'target'"),

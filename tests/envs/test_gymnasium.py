@@ -9,21 +9,129 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import fedrain
-from fedrain.envs import make, rollout, vector_env
+from fedrain.envs import TASKS, TaskEnv, make, rollout, vector_env
 from fedrain.envs.adapter import compiled
 from fedrain.errors import InputError
+from fedrain.registration import EPISODE_LENGTHS
+from fedrain.registration import IDS as IDENTITIES
 
 V1, V2 = fedrain.registration.ENVIRONMENT_IDS
+V3 = "fedrain/EnergyBalance-v3"
 CASES = [
     (V1, {}),
     (V1, {"latitudes": 24, "episode_length": 10}),
     *((V2, {"agents": n, "region": n // 2}) for n in (1, 2, 6, 96)),
 ]
+#: Every id, as small as it can be said to be.
+IDS = [(name, {} if "rce" in name else {"latitudes": 12}) for name in IDENTITIES]
 
 
 def test_all_ours_are_checked():
     registered = {name for name in gymnasium.registry if name.startswith("fedrain/")}
-    assert registered == {name for name, _ in CASES}
+    assert registered == set(IDENTITIES)
+    # A task of the package that has no id is one that nobody else can learn.
+    paper = {name for name in TASKS.names() if name.endswith("-published")}
+    assert set(TASKS.builtin) - paper == {kwargs["task"] for kwargs in IDENTITIES.values()}
+
+
+@pytest.mark.parametrize("task", EPISODE_LENGTHS)
+def test_the_limit_of_an_id_is_the_length_of_its_episodes(task):
+    assert make(task).episode_length == EPISODE_LENGTHS[task]
+    for name, kwargs in IDENTITIES.items():
+        if kwargs["task"] == task:
+            assert gymnasium.spec(name).max_episode_steps == EPISODE_LENGTHS[task]
+
+
+@pytest.mark.parametrize(("name", "options"), IDS)
+def test_every_id_by_the_checker_of_gymnasium(name, options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(name, episode_length=4, **options)
+        check_env(env.unwrapped, skip_render_check=True)
+    seen, _ = env.reset(seed=0)
+    assert seen in env.observation_space
+    lasts = []
+    for _ in range(4):
+        seen, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        assert seen in env.observation_space
+        assert np.isfinite(reward)
+        assert not terminated
+        lasts.append(truncated)
+    assert lasts == [False, False, False, True]
+    if name.endswith("-unit"):
+        assert (env.action_space.low == -1).all()
+        assert (env.action_space.high == 1).all()
+
+
+@pytest.mark.parametrize("name", [V1, V2, V3])
+def test_actions_from_minus_one_to_one_are_the_physical_ones(name):
+    physical, unit = (gymnasium.make(one, latitudes=12) for one in (name, f"{name}-unit"))
+    low, high = (
+        np.asarray(end, float) for end in (physical.action_space.low, physical.action_space.high)
+    )
+    rng = np.random.default_rng(0)
+    for env in (physical, unit):
+        env.reset(seed=0)
+    for _ in range(5):
+        scaled = rng.uniform(-1.3, 1.3, unit.action_space.shape)  # beyond is clipped
+        there = physical.step(low + (scaled + 1) / 2 * (high - low))
+        back = unit.step(scaled)
+        np.testing.assert_allclose(there[0], back[0], atol=1e-4)
+        assert there[1] == pytest.approx(back[1], rel=1e-5)
+
+
+def test_the_controller_of_all_agents_gets_their_mean_reward():
+    """With equal regions that is what the agent of the whole globe gets."""
+    several, core = (
+        gymnasium.make(V3, agents=4, latitudes=12),
+        make("ebm-v3", agents=4, latitudes=12),
+    )
+    one = gymnasium.make(V1, latitudes=12)
+    actions = np.stack([core.static_actions] * 3)
+    expected = rollout(core, jnp.asarray(actions, "f4"))
+    for env in (several, one):
+        env.reset(seed=0)
+    for t in range(3):
+        seen, reward, _, _, info = several.step(actions[t])
+        assert seen.shape == (4, 3)
+        np.testing.assert_allclose(info["rewards"], expected.reward[t], rtol=1e-5)
+        assert reward == pytest.approx(float(expected.reward[t].mean()), rel=1e-5)
+        assert reward == pytest.approx(
+            one.step(make("ebm-v1", latitudes=12).static_actions[0])[1], rel=1e-5
+        )
+
+
+def test_episodes_that_gymnasium_would_cut_are_refused():
+    with pytest.raises(InputError, match="400 steps: with this id they end after 200"):
+        gymnasium.make(V1, episode_length=400)
+    with pytest.raises(InputError, match="400 steps"):
+        gymnasium.make_vec(V1, num_envs=2, episode_length=400)
+    assert TaskEnv("ebm-v1", episode_length=400).adapter.environment.episode_length == 400
+    with pytest.raises(InputError, match="kind of actions 'metric'"):
+        gymnasium.make(V1, actions="metric")
+
+
+@pytest.mark.parametrize(
+    ("seed", "options", "message"),
+    [
+        (None, {"begin": 1}, "no option of an episode"),
+        (None, [("start", 20.0)], "given by name"),
+        (None, {"noise": -0.1}, "noise must be a number from 0"),
+        (None, {"forcing": {"volcano": 1.0}}, "no forcing"),
+        (None, {"reset_mask": np.array([True, True])}, "no option of an episode"),
+        (1.5, None, "a seed is an integer from 0, not 1.5"),
+        (-1, None, "a seed is an integer from 0, not -1"),
+        ([1, 2, 3], None, "3 seeds for 2 environments"),
+        ([1, "two"], None, "a seed is an integer from 0, not 'two'"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(seed, options, message):
+    batch = vector_env("ebm-v1", 2, latitudes=12)
+    with pytest.raises(InputError, match=message):
+        batch.reset(seed=seed, options=options)
+    if not isinstance(seed, list):
+        with pytest.raises(InputError, match=message):
+            gymnasium.make(V1, latitudes=12).reset(seed=seed, options=options)
 
 
 @pytest.mark.parametrize(("name", "options"), [*CASES, (V1, {"backend": "climlab"})])
@@ -151,61 +259,3 @@ def test_equal_environments_share_their_compiled_code():
         env.step(env.action_space.sample())
     functions = compiled(envs[0].adapter.environment, None)
     assert functions.step._cache_size() == 1
-
-
-@pytest.mark.parametrize(
-    ("setting", "options"), [("ebm-v1", {}), ("ebm-v2", {"agents": 2, "region": 1})]
-)
-def test_vector_form_is_many_single_ones(setting, options):
-    batch = vector_env(setting, 5, episode_length=4, **options)
-    single = gymnasium.make(V1 if setting == "ebm-v1" else V2, episode_length=4, **options)
-    batch.action_space.seed(1)
-    actions = np.stack([batch.action_space.sample() for _ in range(4)])
-    observations, _ = batch.reset(seed=0)
-    assert observations in batch.observation_space
-    rewards = []
-    for action in actions:
-        observations, reward, terminated, truncated, _ = batch.step(action)
-        rewards.append(reward)
-    assert truncated.all()
-    assert not terminated.any()
-    for i in range(5):
-        single.reset()
-        for t in range(4):
-            seen, reward, _, _, _ = single.step(actions[t, i])
-            assert reward == pytest.approx(rewards[t][i], rel=1e-4)
-        np.testing.assert_allclose(seen, observations[i], atol=1e-4)
-    # Gymnasium's next-step autoreset: the step after the end starts again.
-    observations, reward, _, truncated, _ = batch.step(actions[0])
-    np.testing.assert_array_equal(observations, 50.0)
-    np.testing.assert_array_equal(reward, 0.0)
-    assert not truncated.any()
-
-
-def test_gymnasium_can_vectorise_too():
-    batch = gymnasium.make_vec(V1, num_envs=2, latitudes=12)
-    observations, _ = batch.reset(seed=0)
-    assert observations.shape == (2, 12)
-    assert batch.step(batch.action_space.sample())[0].shape == (2, 12)
-
-
-@pytest.mark.parametrize(
-    ("name", "number", "options", "message"),
-    [
-        ("ebm-v3", 4, {}, "no vector form"),
-        ("ebm-v1", 0, {}, "num_envs"),
-        ("ebm-v1", True, {}, "num_envs"),
-        ("ebm-v1", 4, {"region": 2}, "no regions"),
-    ],
-)
-def test_bad_vectors(name, number, options, message):
-    with pytest.raises(InputError, match=message):
-        vector_env(name, number, **options)
-
-
-@pytest.mark.parametrize("actions", [1.0, np.zeros((3, 194)), np.full((3, 195), np.nan)])
-def test_bad_vector_actions(actions):
-    batch = vector_env("ebm-v1", 3)
-    batch.reset()
-    with pytest.raises(InputError):
-        batch.step(np.asarray(actions))

@@ -13,6 +13,57 @@ def test_parallel_api(agents, capsys):
     assert "Passed" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"agents": 3, "actions": "unit"}, {"task": "ebm-twin", "agents": 4}, {"task": "ebm-energy"}],
+)
+def test_parallel_api_of_other_tasks(options, capsys):
+    env = parallel_env(latitudes=12, **{"agents": 2, **options}, episode_length=10)
+    parallel_api_test(env, num_cycles=25)
+    assert "Passed" in capsys.readouterr().out
+    env.reset(seed=1)
+    assert env.state() in env.state_space
+    if "actions" in options:
+        assert all((env.action_space(a).high == 1).all() for a in env.possible_agents)
+
+
+def test_the_state_stays_in_its_space():
+    env = parallel_env(agents=2, latitudes=12, bounds={"A": (-2000.0, 2000.0)})
+    env.reset()
+    while env.agents:  # the hottest climate there is
+        env.step({agent: env.action_space(agent).low for agent in env.agents})
+        assert env.state() in env.state_space
+    assert env.state().max() == env.state_space.high.max()
+
+
+def test_actions_from_minus_one_to_one_are_the_physical_ones():
+    physical, unit = (parallel_env(agents=2, latitudes=12, actions=k) for k in ("physical", "unit"))
+    for env in (physical, unit):
+        env.reset(seed=0)
+    ends = {
+        a: (s.low.astype(float), s.high.astype(float)) for a, s in physical.action_spaces.items()
+    }
+    scaled = {a: unit.action_space(a).sample() for a in unit.agents}
+    there = physical.step(
+        {a: low + (scaled[a] + 1) / 2 * (high - low) for a, (low, high) in ends.items()}
+    )
+    back = unit.step(scaled)
+    for agent in there[0]:
+        np.testing.assert_allclose(there[0][agent], back[0][agent], atol=1e-4)
+        assert there[1][agent] == pytest.approx(back[1][agent], rel=1e-5)
+
+
+def test_options_are_honoured_or_refused():
+    env = parallel_env(agents=2, latitudes=12)
+    observations, _ = env.reset(options={"start": 20.0})
+    assert observations["region_0"][0] == 20
+    for options, message in (({"begin": 1}, "no option"), ({"options": 2}, "no option")):
+        with pytest.raises(InputError, match=message):
+            env.reset(options=options)
+    with pytest.raises(InputError, match="a seed is an integer"):
+        env.reset(seed=-1)
+
+
 def test_parallel_seed():
     parallel_seed_test(lambda: parallel_env(agents=6, episode_length=20))
 

@@ -1,0 +1,208 @@
+"""What tells tasks apart in kind: the model, what is learnt, judged and seen, and by whom.
+
+Everything here is static: two environments that are equal in it share what is compiled.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from fedrain.climate.columns import Regions, frozen
+from fedrain.climate.fields import ABSORBED_SHORTWAVE, OUTGOING_LONGWAVE, Field
+from fedrain.climate.model import ClimateModel
+from fedrain.climate.parameters import ParameterTable
+from fedrain.envs.checks import check_setup
+from fedrain.envs.episode import EnvParams
+from fedrain.envs.observation import Observation
+from fedrain.envs.spec import AgentSpec
+from fedrain.errors import unknown
+
+#: What the energy budget of a climate is told by.
+FLUXES = (OUTGOING_LONGWAVE.name, ABSORBED_SHORTWAVE.name)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A climate model seen by ``agents`` agents.
+
+    Args:
+        model: Any climate model (:class:`fedrain.climate.ClimateModel`).
+        params: The task's own start, target, forcing and noise. They are no part of what makes
+            two environments equal: functions take them as an argument.
+        agents: Number of agents, a divisor of the columns.
+        shared_climate: One climate for all agents, or one for each.
+        local_observation: Whether an agent sees its own region only.
+        episode_length: Steps in an episode.
+        learn: Symbols of the parameters that agents set; all, unless they are named.
+        judged: Judged fields with their weights.
+        reward_shape: ``"square"``: minus the weighted mean squares; ``"log"``: of each judged field
+            minus log(1 + the weighted root mean square).
+        observed: What agents see: fields, and ``target``, ``error``, ``season``, ``place``.
+        tiles: Rows and columns of regions, on a latitude–longitude grid.
+        unapplied: Symbols of parameters that agents set and the model does not get, as in the
+            published runs: it keeps their static values.
+        unclipped: Whether observations may leave their bounds.
+        judged_early: Steps before the end of an episode at which an evaluation is judged.
+        truth: A second model that runs beside the first, under the same forcing and the same
+            random numbers, and is the target: its own parameters never change.
+        only_region: Keep one agent of an environment without a shared climate: its climate does not
+            depend on the others, so theirs need not be run.
+    """
+
+    model: ClimateModel
+    params: EnvParams = field(repr=False, compare=False)
+    agents: int = 1
+    shared_climate: bool = False
+    local_observation: bool = False
+    episode_length: int = 200
+    learn: tuple[str, ...] | None = None
+    judged: tuple[tuple[str, float], ...] = ()
+    reward_shape: str = "square"
+    observed: tuple[str, ...] = ()
+    tiles: tuple[int, int] | None = None
+    unapplied: tuple[str, ...] = ()
+    unclipped: bool = False
+    judged_early: int = 0
+    truth: ClimateModel | None = None
+    only_region: int | None = None
+
+    def __post_init__(self) -> None:
+        check_setup(self)
+
+    @property
+    def last_judged(self) -> int:
+        """The step of an episode, counted from 0, whose fields an evaluation is judged by."""
+        return self.episode_length - 1 - self.judged_early
+
+    # ---------------------------------------------------------------- who, where, what
+
+    @cached_property
+    def division(self) -> Regions:
+        """How the columns are divided among the agents."""
+        return Regions(self.model.columns, self.agents, self.tiles)
+
+    @cached_property
+    def learnt(self) -> ParameterTable:
+        """The rows of the table that agents set."""
+        return self.model.table.learnt(self.learn)
+
+    @property
+    def regions(self) -> tuple[int, ...]:
+        """The region of each agent that acts."""
+        return tuple(range(self.agents)) if self.only_region is None else (self.only_region,)
+
+    @property
+    def climates(self) -> int:
+        """How many climates are integrated."""
+        return 1 if self.shared_climate else len(self.regions)
+
+    @property
+    def region_size(self) -> int:
+        """Columns in one region."""
+        return self.division.size
+
+    @property
+    def columns_set(self) -> int:
+        """Columns whose parameters one agent sets."""
+        return self.region_size if self.shared_climate else len(self.model.columns)
+
+    @property
+    def columns_seen(self) -> int:
+        """Columns that one agent sees."""
+        return self.region_size if self.local_observation else len(self.model.columns)
+
+    def field(self, name: str) -> Field:
+        """A field of the model."""
+        for one in self.model.fields:
+            if one.name == name:
+                return one
+        raise unknown("field", name, [one.name for one in self.model.fields])
+
+    @cached_property
+    def judged_fields(self) -> tuple[Field, ...]:
+        """The fields that agents are judged by, the first of which stands in skill tables."""
+        return tuple(self.field(name) for name, _ in self.judged)
+
+    @cached_property
+    def flux_references(self) -> dict[str, Float[np.ndarray, " column"]]:
+        """What fluxes that are not judged are held against: the ``target`` of the model, if any."""
+        judged, own = dict(self.judged), getattr(self.model, "target", {})
+        has = {one.name for one in self.model.fields}
+        has |= set(FLUXES) if hasattr(self.model, "fluxes") else set()
+        return {n: np.asarray(own[n]) for n in FLUXES if n in own and n in has - set(judged)}
+
+    @cached_property
+    def observation(self) -> Observation:
+        """What one agent is shown, part by part."""
+        coordinates = self.model.columns.coordinates.shape[1]
+        return Observation.of(
+            self.observed, self.model.fields, self.judged_fields, self.columns_seen, coordinates
+        )
+
+    @cached_property
+    def places_seen(self) -> Float[np.ndarray, "agent seen coordinate"]:
+        """Where the columns are that each agent sees."""
+        where = self.model.columns.coordinates
+        if self.local_observation:
+            return frozen(where[self.division.cells[list(self.regions)]])
+        return frozen(np.broadcast_to(where, (len(self.regions), *where.shape)))
+
+    @property
+    def observation_bounds(self) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Lowest and highest observation."""
+        return self.observation.bounds
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers that one agent sees."""
+        return len(self.observation_bounds[0])
+
+    @cached_property
+    def action_bounds(self) -> tuple[Float[np.ndarray, " action"], Float[np.ndarray, " action"]]:
+        """Lowest and highest action of one agent."""
+        low, high = self.learnt.action_bounds(self.columns_set)
+        return frozen(low), frozen(high)
+
+    @property
+    def action_size(self) -> int:
+        """Numbers that one agent sets."""
+        return len(self.action_bounds[0])
+
+    @cached_property
+    def action_slices(self) -> dict[str, slice]:
+        """Where in an action each parameter stands."""
+        return self.learnt.action_slices(self.columns_set)
+
+    @cached_property
+    def static_actions(self) -> Float[np.ndarray, "agent action"]:
+        """The actions that set the static values."""
+        columns = len(self.model.columns)
+        cells = self.division.cells if self.shared_climate else np.arange(columns)[None]
+        every = [self.learnt.static_action(columns, own) for own in cells]
+        return frozen(np.stack([every[region % len(every)] for region in self.regions]))
+
+    @cached_property
+    def spec(self) -> AgentSpec:
+        """What one agent sees and sets."""
+        low, high = self.action_bounds
+        slices = self.action_slices
+        common = [
+            slices[row.symbol].start
+            for row in self.learnt
+            if self.shared_climate and not row.by_column
+        ]
+        # Latitude by latitude they are curves, which knots can describe; tiles are none.
+        curves = self.model.columns.longitude is None
+        profiles = [slices[r.symbol] for r in self.learnt if curves and r.scope == "column"]
+        return AgentSpec(
+            observation_size=self.observation_size,
+            low=tuple(low.tolist()),
+            high=tuple(high.tolist()),
+            scale=self.observation.scale,
+            places=tuple((float(a), float(b)) for a, b in self.division.centres),
+            common=tuple(common),
+            profiles=tuple((part.start, part.stop) for part in profiles),
+            shared=self.shared_climate and self.agents > 1,
+        )
