@@ -4,6 +4,7 @@ from fedrain.baselines.baseline import Baseline, sequence_dataset
 from fedrain.baselines.constant import constant
 from fedrain.baselines.enki import enki
 from fedrain.baselines.limit import limit
+from fedrain.baselines.proportional import proportional
 from fedrain.baselines.random import random
 from fedrain.baselines.reference import known_limit, share_reached, unknown_limit
 from fedrain.baselines.static import static
@@ -14,6 +15,7 @@ __all__ = [
     "enki",
     "known_limit",
     "limit",
+    "proportional",
     "random",
     "sequence_dataset",
     "share_reached",

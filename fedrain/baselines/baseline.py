@@ -13,8 +13,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from fedrain.climate import Skill, band_skill
+from fedrain.climate import SURFACE_TEMPERATURE, Physics, Skill, band_skill
 from fedrain.climate.columns import is_integer
+from fedrain.climate.fields import OUTGOING_LONGWAVE
 from fedrain.climate.layout import Layout
 from fedrain.climate.model import ModelState, no_forcing
 from fedrain.climate.models.host import clear_failures
@@ -29,7 +30,9 @@ class Baseline:
     Args:
         name: ``"static"``, ``"constant"``, …
         skill: Of the first judged field after the last step, by bands of latitude.
-        errors: Area-weighted root mean square error of each judged field after the last step.
+        errors: Area-weighted root mean square error of each judged field after the last step, and
+            of the fluxes at the top of the atmosphere where the model has them.
+        physics: How plausible budget and parameters are then.
         returns: Of each agent, ``[agent]``.
         fields: Every field of the globe that the agents are judged by, after each step:
             ``[step, column]`` or ``[step, column, level]``.
@@ -41,6 +44,7 @@ class Baseline:
     name: str
     skill: Skill
     errors: dict[str, float]
+    physics: Physics
     returns: Float[np.ndarray, " agent"]
     fields: dict[str, Float[np.ndarray, "step column ..."]]
     actions: Float[np.ndarray, "step agent action"]
@@ -58,6 +62,7 @@ class Baseline:
             "baseline": self.name,
             **self.skill.as_dict(),
             "fields": self.errors,
+            "physics": self.physics.as_dict(),
             "return": float(self.returns.mean()),
             "returns": self.returns.tolist(),
             "model_runs": self.model_runs,
@@ -156,19 +161,36 @@ def play(
     begin: float,
 ) -> Baseline:
     """The baseline that these actions are. Call it under :func:`precise`."""
-    params = environment.params
+    params = environment.free_params
     played = rollout(environment, jnp.asarray(actions), params, key)
     shown = jax.vmap(environment.fields)(played.state)
     fields = {one: np.asarray(values) for one, values in shown.items()}
     columns, last = environment.model.columns, environment.last_judged
+    end = jax.tree.map(lambda leaf: leaf[last], played.state)
+    target = environment.target(end, params)
+    fluxes = environment.fluxes(end, environment.parameters(jnp.asarray(actions[last])), params)
     skills = {
-        one: band_skill(columns, fields[one][last], np.asarray(params.target[one]))
+        one: band_skill(columns, fields[one][last], np.asarray(target[one]))
         for one, _ in environment.judged
+    } | {
+        one: band_skill(columns, np.asarray(fluxes[one], float), reference)
+        for one, reference in environment.flux_references.items()
     }
+    own = environment.own_parameters(jnp.asarray(actions[last]))
+    name_of, longwave = SURFACE_TEMPERATURE.name, fluxes.get(OUTGOING_LONGWAVE.name)
+    celsius = any(f.name == name_of and f.unit == "degC" for f in environment.model.fields)
+    known = celsius and longwave is not None
     return Baseline(
         name=name,
         skill=skills[environment.judged[0][0]],
         errors={one: skill.globe for one, skill in skills.items()},
+        physics=Physics.of(
+            environment.learnt,
+            columns,
+            {symbol: np.asarray(values) for symbol, values in own.items()},
+            fields[name_of][last] if known else None,
+            np.asarray(longwave, float) if known else None,
+        ),
         returns=np.asarray(played.returns),
         fields=fields,
         actions=np.asarray(actions),

@@ -3,7 +3,8 @@
     min over all learnt parameters, within their bounds, of
     Σ over the judged fields of weight × area-weighted mean of (field at the end − target)²,
 
-or of the return with its sign changed. In an environment whose agents have climates of their own,
+(and the penalty on rough parameters, where the task has one), or of the return with its sign
+changed. In an environment whose agents have climates of their own,
 each agent's parameters are the best for its own region.
 """
 
@@ -51,7 +52,11 @@ def _negative_return(
 def _final_error(
     environment: Environment, action: Array, params: EnvParams, key: Key[Array, ""]
 ) -> Float[Array, ""]:
-    return final_error(environment, hold(environment, action, params, key)[0], params)
+    error = final_error(environment, hold(environment, action, params, key)[0], params)
+    if params.smooth is not None:
+        rough = environment.roughness(environment.parameters(action))
+        error = error + params.smooth * rough.mean()
+    return error
 
 
 GOALS = {"final": _final_error, "return": _negative_return}

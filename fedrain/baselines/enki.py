@@ -50,13 +50,15 @@ def enki(
     agents = range(len(environment.regions))
     groups = [list(agents)] if environment.shared_climate else [[agent] for agent in agents]
     with precise(environment):
+        static = jnp.asarray(environment.static_actions)
+        target = _target(environment, static, environment.free_params, key)
         inversions = [
-            _Inversion(environment, group, seed + i, ensemble, iterations)
+            _Inversion(environment, group, seed + i, ensemble, iterations, target)
             for i, group in enumerate(groups)
         ]
         for _ in range(iterations):
             members = np.concatenate([one.members() for one in inversions], axis=1)
-            final = _run(environment, jnp.asarray(members), environment.params, key)
+            final = _run(environment, jnp.asarray(members), environment.free_params, key)
             for one in inversions:
                 one.update(np.asarray(final, float))
         action = np.concatenate([one.mean() for one in inversions])
@@ -68,7 +70,13 @@ class _Inversion:
     """The ensemble of the agents of one climate."""
 
     def __init__(
-        self, environment: Environment, agents: list[int], seed: int, ensemble: int, iterations: int
+        self,
+        environment: Environment,
+        agents: list[int],
+        seed: int,
+        ensemble: int,
+        iterations: int,
+        target: Float[Array, "agent value"],
     ) -> None:
         self.environment, self.agents, self.ensemble = environment, agents, ensemble
         white = np.random.default_rng(seed).standard_normal(
@@ -77,7 +85,6 @@ class _Inversion:
         for agent, values in zip(agents, white, strict=True):
             _correlate(environment, agent, values)
         self.z = white.reshape(-1, ensemble)
-        target = _by_agent(environment, environment.own_target(environment.params))
         self.method = _import_smoother().ESMDA(
             covariance=np.tile(_variances(environment), len(agents)),
             observations=np.asarray(target, float)[agents].ravel(),
@@ -172,6 +179,19 @@ def _run(
         return _by_agent(environment, environment.own_fields(final))
 
     return jax.vmap(one)(actions)
+
+
+@partial(jax.jit, static_argnames="environment")
+def _target(
+    environment: Environment,
+    action: Float[Array, "agent action"],
+    params: EnvParams,
+    key: Key[Array, ""],
+) -> Float[Array, "agent value"]:
+    """What the judged fields should be at the end, which may depend on the episode."""
+    final, _ = hold(environment, action, params, key)
+    targets = environment.targets(final, params)
+    return _by_agent(environment, {n: environment.own(v) for n, v in targets.items()})
 
 
 def _import_smoother() -> Any:

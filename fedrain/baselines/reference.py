@@ -48,7 +48,10 @@ def unknown_limit(environment: Environment) -> str | None:
         return None
     if not has_gradient(environment):
         return "the limit of this task is not known: its model has no gradient to find it with"
-    return "the limit of this task is not known: run `fedrain baseline limit`"
+    return (
+        "the limit of this task is not known: to have it printed (it is not stored), "
+        "run `fedrain baseline limit` with the same --env and --model"
+    )
 
 
 def share_reached(

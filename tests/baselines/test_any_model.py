@@ -240,7 +240,9 @@ def test_netcdf_of_columns_and_levels(tmp_path):
 
 def test_what_is_said_of_a_limit_that_is_not_known():
     assert unknown_limit(make("ebm-v1")) is None
-    assert "run `fedrain baseline limit`" in unknown_limit(toy())
+    told = unknown_limit(toy())
+    assert "run `fedrain baseline limit` with the same --env" in told
+    assert "not stored" in told
     assert "no gradient" in unknown_limit(toy(Host()))
     assert share_reached(toy(), -1.0) is None
     worst = static(toy()).returns.mean()
@@ -268,7 +270,9 @@ def test_the_prior_of_neighbours_is_alike():
     from fedrain.baselines.enki import _Inversion
 
     environment = toy(agents=1)
-    prior = _Inversion(environment, [0], 0, 4000, 1).z[environment.action_slices["heat"]]
+    values = sum(int(np.prod(one.shape(len(COLUMNS)))) for one in environment.judged_fields)
+    target = jnp.zeros((1, values))
+    prior = _Inversion(environment, [0], 0, 4000, 1, target).z[environment.action_slices["heat"]]
     np.testing.assert_allclose(prior.std(axis=1), 1, atol=0.06)
     correlation = np.corrcoef(prior)
     place = np.arange(len(COLUMNS)).reshape(4, 6)
