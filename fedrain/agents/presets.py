@@ -251,8 +251,9 @@ _NEEDS = {
 }
 #: Hyperparameters of the package that may be zero; its others are positive.
 _MAY_BE_ZERO = (
-    "drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise", "place",
+    "drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise", "place", "discount",
     "final_noise", "final_rate", "restraint", "proximal", "team", "reach", "knots", "shaping",
+    "noise_reach",
 )  # fmt: skip
 _AT_MOST_ONE = (
     "tau", "proximal", "discount", "final_noise", "final_rate", "common_rate", "team", "shaping",

@@ -34,10 +34,15 @@ class Schedule:
     common_noise: bool = False  # agents explore what they set together (D, a0, a2) together
     # The climate answers D over tens of steps: noise that is new at each of them averages out.
     common_hold: int = 1  # steps that an exploration of what they set together lasts
+    # Transport depends on how D differs between neighbours: where each explores for itself, that is
+    # noise in which nothing else can be seen.
+    noise_reach: float = 0.0  # degrees over which the exploration of neighbours is alike; 0: none
     # Every agent's proposal gets equal weight, even where sensitivity is low: one number for all.
     common_constant: bool = False  # what they set together depends on nothing that an agent sees
     # Its effect is weak: learnt as fast as the rest, it is decided while the critics are young.
     common_rate: float = 1.0  # share of the learning rate for it, where constant; it does not fall
+    # Where the target never changes, an actor that sees the state learns to hold it: a thermostat.
+    place_only: bool = False  # actors see their place alone; critics see all that is observed
     # Between averages, agents of different climates drift apart; a pull holds them (FedProx).
     proximal: float = 0.0  # share of the way back to the last average, at every update
     # In the published runs the server's first request took one agent's message out of turn.
@@ -56,6 +61,9 @@ class Schedule:
         for name, is_on in on.items():
             if is_on and not spec.common:
                 raise InputError(f"{name} cannot apply: the agents set no parameter together")
+        for name in ("noise_reach", "place_only"):
+            if getattr(self, name) and spec.places is None:
+                raise InputError(f"{name} cannot apply: the place of the agents is not known")
 
     def streams(self, regions: tuple[int, ...]) -> tuple[int, ...]:
         """In place of the regions, what their agents' random numbers are derived from."""
@@ -73,6 +81,8 @@ class Schedule:
         """New agents as the schedule wants them; ``key`` draws whose actor is never stale."""
         if self.common_constant:
             agents = blind(agents, spec)
+        if self.place_only:
+            agents = placed(agents, spec)
         if self.stale_averages:
             number = len(jax.tree.leaves(agents.actor)[0])
             if key is not None:
@@ -93,6 +103,8 @@ class Schedule:
             if self.common_rate != 1:
                 actor = slow(before.actor, full, after.actor, self.common_rate, spec)
                 after = after._replace(actor=actor)
+        if self.place_only:
+            after = placed(after, spec)
         if self.proximal:
             assert after.anchor is not None
             after = after._replace(actor=soft_update(after.actor, after.anchor, self.proximal))
@@ -126,6 +138,21 @@ def blind(agents: Agent, spec: AgentSpec) -> Agent:
         *hidden, last = network
         weight = jnp.where(are_common(spec, last.weight.shape[-1]), 0, last.weight)
         return (*hidden, last._replace(weight=weight))
+
+    target = None if agents.target_actor is None else cut(agents.target_actor)
+    return agents._replace(actor=cut(agents.actor), target_actor=target)
+
+
+def placed(agents: Agent, spec: AgentSpec) -> Agent:
+    """Actors that see nothing but their place, which stands at the end of an observation."""
+    if not spec.place_size:
+        raise InputError("place_only cannot apply: agents are not told their place; set place too")
+
+    def cut(network: Network) -> Network:
+        first, *rest = network
+        size = first.weight.shape[-2]
+        seen = np.arange(size) >= size - spec.place_size
+        return (first._replace(weight=jnp.where(seen[:, None], first.weight, 0)), *rest)
 
     target = None if agents.target_actor is None else cut(agents.target_actor)
     return agents._replace(actor=cut(agents.actor), target_actor=target)

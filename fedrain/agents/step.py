@@ -19,8 +19,9 @@ from fedrain.agents.agent import Agent, Losses
 from fedrain.agents.algorithm import Algorithm, repeat
 from fedrain.agents.replay import Batch, pack, row_size, take, unpack
 from fedrain.agents.schedule import are_common
-from fedrain.agents.transforms import View
+from fedrain.agents.transforms import View, degrees_apart
 from fedrain.envs.spec import AgentSpec
+from fedrain.errors import InputError
 
 HEALTHY = -1
 # In place of a step, in the keys of what comes before the first and after the last.
@@ -88,12 +89,29 @@ def draw(
         )
 
     draws = jax.vmap(of_agent)(agent_keys(seed, step, schedule.streams(regions)))
+    if schedule.noise_reach:
+        draws = draws._replace(action=alike(draws.action, spec, regions, schedule.noise_reach))
     if not schedule.common_noise:
         return draws
     begin = step if schedule.common_hold == 1 else step - step % schedule.common_hold
     together = of_agent(agent_keys(seed, begin, (TOGETHER,))[0]).action
     action = jnp.where(are_common(spec, spec.action_size), together, draws.action)
     return draws._replace(action=action)
+
+
+def alike(
+    uniform: Float[Array, "agent action"],
+    spec: AgentSpec,
+    regions: tuple[int, ...],
+    reach: float,
+) -> Float[Array, "agent action"]:
+    """Uniform numbers in (−1, 1) that agents near each other have in common: a smooth field."""
+    if spec.places is None or len(regions) < len(spec.places):
+        raise InputError("noise_reach cannot apply: agents are elsewhere")
+    near = np.exp(-((degrees_apart(np.array(spec.places)) / reach) ** 2) / 2)
+    mix = near / np.sqrt((near**2).sum(axis=1, keepdims=True))
+    normal = jnp.asarray(mix, uniform.dtype) @ jax.lax.erf_inv(uniform)
+    return jnp.clip(jax.lax.erf(normal), OPEN_INTERVAL, -OPEN_INTERVAL)
 
 
 @partial(jax.jit, static_argnames=("algorithm", "spec", "regions", "steps", "one_policy"))

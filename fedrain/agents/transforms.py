@@ -87,7 +87,8 @@ class View:
             low, high = tuple(-1.0 for _ in seen.low), tuple(1.0 for _ in seen.high)
             seen = replace(seen, low=low, high=high)
         more = self._places.shape[1] if self.transforms.place else 0
-        return replace(seen, observation_size=seen.observation_size + more, scale=None)
+        size = seen.observation_size + more
+        return replace(seen, observation_size=size, place_size=more, scale=None)
 
     def observation(
         self, observation: Float[Array, "agent obs"], regions: tuple[int, ...]
@@ -156,7 +157,7 @@ class View:
     def _closeness(self) -> Float[np.ndarray, "region region"]:
         """How much the error of each region counts for the team of each."""
         places = np.array(self.outside.places)
-        apart = _degrees_apart(places)
+        apart = degrees_apart(places)
         reach = self.transforms.reach
         weights = np.exp(-apart / reach) if reach else np.ones_like(apart)
         return frozen(weights / weights.sum(axis=1, keepdims=True))
@@ -209,7 +210,7 @@ def hats(size: int, most: int) -> Float[np.ndarray, "knot size"]:
     return np.stack([np.interp(np.arange(size), knots, weight) for weight in np.eye(number)])
 
 
-def _degrees_apart(places: Float[np.ndarray, "region 2"]) -> Float[np.ndarray, "region region"]:
+def degrees_apart(places: Float[np.ndarray, "region 2"]) -> Float[np.ndarray, "region region"]:
     """Along a meridian where that is all that differs, otherwise along the great circle."""
     latitude, longitude = places.T
     if np.ptp(longitude) == 0:
