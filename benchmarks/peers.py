@@ -73,8 +73,8 @@ class ClimlabEnvironment:
     def __init__(self, agents: int) -> None:
         reference = make("ebm-v3", agents=agents)
         self.low, self.high = reference.action_bounds
-        (target,) = reference.own_target(reference.params).values()
-        self.target = np.array(target)
+        (target,) = reference.params.target.values()
+        self.target = np.array(reference.division.take(target))
         self.reset()
 
     def reset(self) -> np.ndarray:

@@ -66,6 +66,8 @@ def columns(seeds: int, only: str) -> None:
     """
     for agents in AGENTS:
         for name, (sync_every, sharing) in SCHEMES.items():
+            if agents == 1 and name != "never":
+                continue  # nobody to be averaged with, or to share with
             costly = agents > 6 and sharing != "shared"
             cell = configure(agents=agents, sync_every=sync_every, sharing=sharing,
                              seeds=1 if costly else seeds)  # fmt: skip

@@ -108,6 +108,9 @@ ALL = {
     "--unapplied a0,a2": {"unapplied": ["a0", "a2"]},
     "--unclipped": {"unclipped": True},
     "--judged-early 1": {"judged_early": 1},
+    "--analysis-every 5": {"analysis_every": 5},
+    "--smooth 10": {"smooth": 10.0},
+    "--reward-shape log": {"reward_shape": "log"},
 }
 
 
@@ -298,7 +301,10 @@ def test_envs(capsys):
     assert all(name in text for name in ("ebm-v1", "ebm-v2", "ebm-v3", "gymnasium.make"))
     assert main(["envs", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["environments"]
-    assert [row["action"] for row in rows] == [195, 195, 35] * 2  # of the paper; as published
+    actions = {row["name"]: row["action"] for row in rows}
+    assert list(actions.values())[:6] == [195, 195, 35] * 2  # of the paper; as published
+    assert actions["ebm-energy"] == 4
+    assert actions["ebm-twin"] == 1
 
 
 def hole(latitude=3):
@@ -324,7 +330,7 @@ def hole(latitude=3):
         (["train", "--env", "none.py:task"], "there is no such file"),
         (["train", "--model", "none.py:Model"], "there is no such file"),
         (["train", "--algo", "dppg"], "did you mean 'ddpg'"),
-        (["train", "--preset", "fedrian"], "There are corrected, fedrain, paper"),
+        (["train", "--preset", "fedrian"], "There are corrected, fedrain, forecast, paper"),
         (["train", "--agents", "two"], "invalid int value: 'two'"),
         (["train", "--agents", "7"], "7"),
         (["train", "--seeds", "a,b"], "seeds such as 3,5,8"),
@@ -332,7 +338,8 @@ def hole(latitude=3):
         (["train", "--seeds", "1,1"], "seeds are one or more"),
         (["train", "--episodes", "0"], "episodes must be an integer from 1"),
         (["train", "--sync-every", "-1"], "sync_every must be an integer from 0"),
-        (["train", "--sharing", "al"], "'al'"),
+        (["train", "--sharing", "al"], "There are all, zones, neighbours, shared, personal"),
+        (["train", "--model", "mine.py"], "say which climate model in the file, as mine.py:Name"),
         (["train", "--set", "tau"], "'tau' is not name=value"),
         (["train", "--set", "tua=1"], "did you mean 'tau'"),
         (["train", "--set", "tau=fast"], "tau must be a number, not 'fast'"),

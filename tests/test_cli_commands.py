@@ -107,3 +107,35 @@ def test_bad_input_of_baselines_and_stability(capsys, arguments, message):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["train", "federate"])
+def test_only_training_can_be_extended(capsys, command):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert ("extend" in capsys.readouterr().out) == (command == "train")
+
+
+COUNTED = """
+from dataclasses import dataclass
+from fedrain.climate import Columns, EnergyBalanceModel
+
+@dataclass(frozen=True)
+class Counted(EnergyBalanceModel):
+    number: int = 6
+
+    @property
+    def columns(self):
+        return Columns.zonal(self.number // 2)
+"""
+
+
+def test_an_option_of_a_model_of_the_wrong_type(capsys, tmp_path):
+    (tmp_path / "counted.py").write_text(COUNTED)
+    model = ["--model", f"{tmp_path}/counted.py:Counted", "--set", "model.number=many"]
+    assert main(["train", *model, "--out", str(tmp_path / "run")]) == 2
+    told = capsys.readouterr()
+    (line,) = told.err.splitlines()
+    assert line.startswith("fedrain: error: Counted: columns fails (TypeError: ")
+    assert line.endswith("; counted.py:11)")
+    assert not (tmp_path / "run").exists()

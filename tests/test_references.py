@@ -155,13 +155,14 @@ def test_the_same_file_is_the_same_class(file, tmp_path, monkeypatch):
         ("deep.py:Outer.Outer", "no model in deep.py called 'Outer.Outer'"),
         ("deep.py:", "names no model: write file.py:Name or package.module:Name"),
         (":Deep", "names no model"),
+        ("importing.py:Grod", "did you mean 'grid'. There are grid$"),
         ("no_such_module_of_tests:Deep", r"cannot be imported \(ModuleNotFoundError: No module"),
         ("no_such.module.of_tests:Deep", r"cannot be imported \(ModuleNotFoundError: No module"),
         ("fedrain.climate:Gird", "no model in fedrain.climate called 'Gird'"),
         ("broken.py:Deep", r"^broken\.py: cannot be imported \(SyntaxError: "),
         ("failing.py:Deep", r"^failing\.py: cannot be imported \(ZeroDivisionError: division"),
-        ("exiting.py:Deep", r"^exiting\.py: cannot be imported \(SystemExit: 3\)$"),
-        ("lines.py:Deep", r"^lines\.py: cannot be imported \(ValueError: one\)$"),
+        ("exiting.py:Deep", r"^exiting\.py: cannot be imported \(SystemExit: 3; exiting\.py:1\)$"),
+        ("lines.py:Deep", r"^lines\.py: cannot be imported \(ValueError: one; lines\.py:1\)$"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_loaded_is_said_in_one_line(file, monkeypatch, text, message):
@@ -171,6 +172,7 @@ def test_what_cannot_be_loaded_is_said_in_one_line(file, monkeypatch, text, mess
         ("failing", "1 / 0"),
         ("exiting", "raise SystemExit(3)"),
         ("lines", "raise ValueError('one\\ntwo')"),
+        ("importing", "from fedrain.climate import SURFACE_TEMPERATURE, Grid\ngrid = Grid(3)\n"),
     ):
         Path(f"{name}.py").write_text(code)
     before = set(sys.modules)
@@ -178,7 +180,41 @@ def test_what_cannot_be_loaded_is_said_in_one_line(file, monkeypatch, text, mess
         load(text, "model")
     assert "\n" not in str(caught.value)
     assert not [name for name in set(sys.modules) - before if not name.endswith("_of_tests")
-                and name.startswith("fedrain_own_") and "deep" not in name]  # fmt: skip
+                and name.startswith("fedrain_own_") and "deep" not in name
+                and "importing" not in name]  # fmt: skip
+
+
+@pytest.mark.parametrize("registry", [TASKS, MODELS, ALGORITHMS])
+def test_a_file_without_a_name(registry):
+    with pytest.raises(InputError, match=rf"mine.py: say which {registry.kind} .*mine.py:Name$"):
+        registry.get("mine.py")
+
+
+def test_a_file_can_import_the_one_beside_it(tmp_path):
+    """Each the one beside itself, and nothing is left on the path."""
+    before = list(sys.path)
+    for number in (1, 2, 1):
+        folder = tmp_path / str(number)
+        folder.mkdir(exist_ok=True)
+        (folder / "helper_of_tests.py").write_text(f"class Base:\n    number = {number}\n")
+        (folder / "own.py").write_text(
+            f"from helper_of_tests import Base\nclass Own(Base):\n    own = {number}\n"
+        )
+        found = load(f"{folder / 'own.py'}:Own", "model")
+        assert (found.own, found.number) == (number, number)
+        assert sys.path == before
+    sys.modules.pop("helper_of_tests")
+
+
+def test_a_failure_is_told_with_its_place(file):
+    """In the file of the user, not where it ended up in ours or in Python's."""
+    file.write_text(MODEL + "\n\ndef failing():\n    return load(3)\n\n\n"
+                    "def load(path):\n    import json\n    return json.loads(path)\n")  # fmt: skip
+    line = file.read_text().splitlines().index("    return json.loads(path)") + 1
+    with pytest.raises(
+        InputError, match=rf"failing cannot be made \(TypeError: .*deep.py:{line}\)"
+    ):
+        find_model(f"{file}:failing")
 
 
 def test_models_and_tasks_from_a_file(file):

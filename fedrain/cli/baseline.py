@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TEXTS = {
     "static": "the model with its static parameters",
     "constant": "the best constant parameters, by gradient",
+    "proportional": "A follows the error of the temperature: a thermostat, without learning",
     "enki": "constant parameters by ensemble Kalman inversion",
     "limit": "optimal control: the ceiling for every agent",
     "random": "uniform random actions",
@@ -38,6 +39,13 @@ def add(commands: Any) -> None:
         parser.set_defaults(command=_run, name=name)
         if name == "constant":
             parser.add_argument("--goal", default="final", help="final (default) or return")
+        if name == "proportional":
+            parser.add_argument(
+                "--gain", type=float, metavar="G", help="in 100 W m⁻² for each K of error (3)"
+            )
+            parser.add_argument(
+                "--D", dest="diffusivity", type=float, metavar="D", help="in W m⁻² K⁻¹ (0.55)"
+            )
         if name == "enki":
             parser.add_argument("--ensemble", type=int, metavar="N", help="members")
         if name in ("enki", "limit", "constant"):
@@ -51,7 +59,7 @@ def _run(options: argparse.Namespace) -> None:
 
     env = "ebm-v1" if options.env is None else options.env
     environment = make(env, model_options=_model_options(options), **environment_options(options))
-    keys = ("goal", "seed", "ensemble", "iterations")
+    keys = ("goal", "seed", "ensemble", "iterations", "gain", "diffusivity")
     given = {k: v for k in keys if (v := getattr(options, k, None)) is not None}
     result = getattr(baselines, options.name)(environment, **given)
     if options.out is not None:
@@ -77,11 +85,12 @@ def _model_options(options: argparse.Namespace) -> dict[str, Any] | None:
 
 def _print(environment: "Environment", result: "Baseline") -> None:
     from fedrain.climate import skill_table
+    from fedrain.experiment.report import physics_table
 
     first, *others = environment.judged_fields
-    print(skill_table({result.name: result.skill}, first))
-    for field in others:
-        print(f"{field.title}: global error {result.errors[field.name]:.3f} {_unit(field)}")
+    name = result.name
+    print(skill_table({name: result.skill}, first))
+    print(physics_table(environment, {name: result.errors}, {name: result.physics.as_dict()}))
     alone = not others and environment.judged[0][1] == 1
     unit = f" {_unit(first)}²" if alone else ""
     print(f"return         {result.returns.mean():.0f}{unit}")

@@ -25,6 +25,11 @@ def add(commands: Any) -> None:
     evaluate.add_argument(
         "--forcing", action="store_true", help="in climates that the policy has not seen"
     )
+    evaluate.add_argument(
+        "--response",
+        action="store_true",
+        help="how the climate with this policy answers a forcing of −3.7 W m⁻², at equilibrium",
+    )
     group = evaluate.add_argument_group("another episode than those of the training")
     add_target(group)
     add_start(group)
@@ -39,11 +44,14 @@ def _run(options: argparse.Namespace) -> None:
 
     run = load(options.run, **{name: getattr(options, name) for name in REFERENCES})
     episode = given(options, EPISODE)
-    if options.forcing and episode:
+    other = "forcing" if options.forcing else "response" if options.response else None
+    if options.forcing and options.response:
+        raise InputError("choose one of --forcing and --response")
+    if other is not None and episode:
         texts = ", ".join(f"--{name}" for name in episode)
-        raise InputError(f"--forcing has episodes of its own: drop {texts}")
-    if options.forcing:
-        _forcing(run, options)
+        raise InputError(f"--{other} has episodes of its own: drop {texts}")
+    if other is not None:
+        {"forcing": _forcing, "response": _response}[other](run, options)
         return
     found = run.evaluate(options.policy, **episode) if episode else run.summary(options.policy)
     if options.json:
@@ -57,14 +65,12 @@ def _run(options: argparse.Namespace) -> None:
 def _table(run: "Run", found: dict[str, Any]) -> str:
     """Skill in another episode, for people: mean over the seeds."""
     from fedrain.climate import Skill, skill_table
-    from fedrain.climate.fields import unit_text
+    from fedrain.experiment.report import physics_table
 
-    fields = run.configuration.make_environment().judged_fields
+    environment, name = run.configuration.make_environment(), found["policy"]
     skill = Skill(tuple(found["bands"]), found["global"])
-    lines = [skill_table({found["policy"]: skill}, fields[0])]
-    for field in fields[1:]:
-        unit = unit_text(field.difference_unit)
-        lines.append(f"{field.title}: global error {found['fields'][field.name]:.3f} {unit}")
+    lines = [skill_table({name: skill}, environment.judged_fields[0])]
+    lines.append(physics_table(environment, {name: found["fields"]}, {name: found["physics"]}))
     lines.append(f"return         {found['return']:.0f}")
     if found["diverged_seeds"]:
         lines.append(f"diverged: seed(s) {', '.join(map(str, found['diverged_seeds']))}")
@@ -84,3 +90,15 @@ def _forcing(run: "Run", options: argparse.Namespace) -> None:
     else:
         print(forcing_table(results))
         say(f"figure: {path}")
+
+
+def _response(run: "Run", options: argparse.Namespace) -> None:
+    from fedrain.experiment.response import response_table, responses
+
+    found = responses(run, options.policy, say=say)
+    if options.json:
+        first = {name: next(iter(by_forcing.values())) for name, by_forcing in found.items()}
+        shown = {name: one.as_dict() for name, one in first.items()}
+        print_json({"run": run.configuration.name, **shown})
+    else:
+        print(response_table(found))

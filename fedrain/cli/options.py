@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 #: Arguments of `make` that are options, and those of `configure` beside them.
 ENVIRONMENT = (
-    "agents", "model", "latitudes", "backend", "bounds", "static", "learn", "judge", "observe",
-    "target", "start", "forcing", "ramp", "noise", "tiles", "unapplied", "unclipped",
-    "judged_early", "episode_length",
+    "agents", "model", "latitudes", "backend", "bounds", "static", "learn", "judge",
+    "reward_shape", "observe",
+    "target", "start", "forcing", "ramp", "noise", "analysis_every", "smooth", "tiles",
+    "unapplied", "unclipped", "judged_early", "episode_length",
 )  # fmt: skip
 EXPERIMENT = (
     "env", "sync_every", "algo", "preset", "seeds", "episodes", "sharing", "settings", *ENVIRONMENT,
@@ -32,8 +33,8 @@ REFERENCES = ("env", "model", "algo")
 _REPEATED = ("bounds", "static", "judge", "start", "forcing", "settings")
 
 
-def add_experiment(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which experiment, and where to."""
+def add_experiment(parser: argparse.ArgumentParser, extend: bool = False) -> None:
+    """Add the options that say which experiment, and where to; whether it can be extended."""
     add_setting(parser)
     parser.add_argument(
         "--experiment", metavar="FILE", help="configuration.json of a run, instead of all these"
@@ -42,8 +43,9 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="resume a run that was interrupted, or extend it with more --episodes; what is not "
-        "given is what its folder says",
+        help="resume a run that was interrupted"
+        + ", or extend it with more --episodes" * extend
+        + "; what is not given is what its folder says",
     )
 
 
@@ -128,11 +130,24 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
         metavar="FIELD=WEIGHT",
         help="fields that agents are judged by, with commas between (the model's first)",
     )
+    group.add_argument("--reward-shape", metavar="NAME", help="square (default) or log")
     group.add_argument(
         "--observe",
         type=values.names,
         metavar="NAMES",
-        help="what agents see: fields, target, error, season (the judged fields)",
+        help="what agents see: fields, target, error, season, place (the judged fields)",
+    )
+    group.add_argument(
+        "--analysis-every",
+        type=int,
+        metavar="N",
+        help="steps after which the model is set to what is observed (0: never)",
+    )
+    group.add_argument(
+        "--smooth",
+        type=values.number,
+        metavar="WEIGHT",
+        help="penalty on differences of parameters between neighbouring columns (0)",
     )
     add_published(group)
 

@@ -1,7 +1,6 @@
 """``fedrain train``: train one experiment."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli.messages import say
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("train", help="train one experiment")
-    add_experiment(parser)
+    add_experiment(parser, extend=True)
     parser.add_argument(
         "--from", dest="start_from", metavar="RUN", help="start from the policies of this run"
     )
@@ -38,22 +37,14 @@ def finish(run: "Run") -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain.experiment import train
-    from fedrain.experiment.training import accept
+    from fedrain.experiment.training import accept, run_before
 
     if options.accept_changes:
         accept(options.out, options.resume, references(options))
-    before = None if options.start_from is None else _run_before(options)
+    before = None
+    if options.start_from is not None:
+        named = {name: getattr(options, name) for name in REFERENCES}
+        before = run_before(options.start_from, named)
     out, configuration = folder_and_configuration(options)
     more: dict[str, Any] = {"start_from": before, "figures": False, "progress": True}
     finish(train(configuration, out, options.resume, say, **more))
-
-
-def _run_before(options: argparse.Namespace) -> "Run":
-    """The run to start from; what it has from outside the package is what was named for this."""
-    from fedrain.experiment import load
-    from fedrain.io import read_json
-
-    load(options.start_from)  # refuses a folder that is no run's
-    outside = read_json(Path(options.start_from) / "configuration.json").get("sources") or {}
-    named = {name: getattr(options, name) for name in REFERENCES if name in outside}
-    return load(options.start_from, **named)

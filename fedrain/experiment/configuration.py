@@ -45,7 +45,8 @@ class Configuration:
 
     ``sources`` has, for each of ``env``, ``model`` and ``algo`` that is not of the package, a hash
     of its source, its fields, and hashes of later sources that its user has accepted. ``named``
-    are the things themselves, which are not stored.
+    are the things themselves, which are not stored. ``extended_from`` has the numbers of episodes
+    that a run had before it was extended: ``4``, or ``(2, 4)`` if it was after 2 of them.
     """
 
     env: str
@@ -61,6 +62,7 @@ class Configuration:
     model: str | None = None
     sources: dict[str, Any] = field(default_factory=dict)
     start_from: str | None = None  # hash of the weights that the actors start from
+    extended_from: tuple[int | tuple[int, int], ...] = ()
     named: Named = field(default=Named(), repr=False, compare=False)
 
     @property
@@ -179,8 +181,15 @@ class Configuration:
 
     @cached_property
     def lineage(self) -> str:
-        """A hash of all but the number of episodes: what a run stays when it is extended."""
-        return _hash({k: v for k, v in _essence(self).items() if k != "episodes"})
+        """A hash of all but the numbers of episodes: what a run stays when it is extended."""
+        length = ("episodes", "extended_from")
+        return _hash({k: v for k, v in _essence(self).items() if k not in length})
+
+    @property
+    def depends_on_length(self) -> bool:
+        """Whether exploration or learning steps fall over the run, so that its length matters."""
+        schedule = self.make_algorithm().schedule
+        return schedule.final_noise != 1 or schedule.final_rate != 1
 
 
 def _hash(values: Mapping[str, Any]) -> str:
@@ -217,13 +226,20 @@ def _essence(configuration: Configuration) -> dict[str, Any]:
         if (text := values.get(kind)) is not None and kind in configuration.sources:
             values[kind] = str(text).rpartition(":")[2]
             values["sources"][kind].pop("accepted", None)
-    return {k: v for k, v in values.items() if v not in (None, {})}
+    if not configuration.depends_on_length:
+        del values["extended_from"]  # as trained in one go
+    return {k: v for k, v in values.items() if v not in (None, {}, [])}
 
 
 def difference(one: Configuration, other: Configuration) -> list[str]:
     """The fields in which two experiments differ, by name."""
     first, second = _leaves(_essence(one)), _leaves(_essence(other))
     return sorted(k for k in {*first, *second} if first.get(k) != second.get(k))
+
+
+def digests(configuration: Configuration) -> dict[str, str]:
+    """A short hash of each field that the result depends on, to tell later which differ."""
+    return {k: _hash({k: v})[:16] for k, v in _leaves(_essence(configuration)).items()}
 
 
 def _leaves(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -12,39 +12,64 @@ from fedrain.agents import Algorithm, View
 from fedrain.agents.networks import Network
 from fedrain.agents.step import EVALUATION, agent_keys, environment_key
 from fedrain.climate import BAND_NAMES, Skill, band_skill
+from fedrain.climate.fields import OUTGOING_LONGWAVE, SURFACE_TEMPERATURE
+from fedrain.climate.physics import Physics
 from fedrain.envs import AgentSpec, Environment, EnvParams, State
 
 
 class Evaluation(NamedTuple):
-    """One episode of the policies of every seed."""
+    """One episode of the policies of every seed, that runs free.
+
+    ``target`` and ``fluxes`` are those of the step that is judged, the last; fluxes where the
+    model has them.
+    """
 
     fields: dict[str, Float[np.ndarray, "seed step column ..."]]  # judged; each agent's own columns
     returns: Float[np.ndarray, "seed agent"]
     parameters: dict[str, Float[np.ndarray, "seed step ..."]]
+    target: dict[str, Float[np.ndarray, "seed column ..."]]
+    fluxes: dict[str, Float[np.ndarray, "seed column"]]
 
-    def skill(self, environment: Environment, params: EnvParams | None = None) -> list[Skill]:
+    def skill(self, environment: Environment) -> list[Skill]:
         """Skill of every seed after the last step, of the first of the judged fields."""
-        name, _ = environment.judged[0]
-        target = np.asarray((params or environment.params).target[name])
-        columns = environment.model.columns
-        last = environment.last_judged
-        return [band_skill(columns, values[last], target) for values in self.fields[name]]
+        return self._skills(environment, environment.judged[0][0])
 
-    def errors(
-        self, environment: Environment, params: EnvParams | None = None
-    ) -> dict[str, Float[np.ndarray, " seed"]]:
-        """Area-weighted root mean square error of every judged field after the last step."""
-        target, columns = (params or environment.params).target, environment.model.columns
-        last = environment.last_judged
-        return {
-            name: np.array(
-                [
-                    band_skill(columns, v[last], np.asarray(target[name])).globe
-                    for v in self.fields[name]
-                ]
-            )
+    def _skills(self, environment: Environment, name: str) -> list[Skill]:
+        columns, last = environment.model.columns, environment.last_judged
+        pairs = zip(self.fields[name], self.target[name], strict=True)
+        return [band_skill(columns, values[last], target) for values, target in pairs]
+
+    def errors(self, environment: Environment) -> dict[str, Float[np.ndarray, " seed"]]:
+        """Area-weighted root mean square error after the last step: judged fields, then fluxes.
+
+        Fluxes that are not judged are held against the reanalysis, where the model has it as its
+        ``target``.
+        """
+        found = {
+            name: np.array([skill.globe for skill in self._skills(environment, name)])
             for name, _ in environment.judged  # JAX sorts the fields by name
         }
+        for name, reference in environment.flux_references.items():
+            columns = environment.model.columns
+            skills = [band_skill(columns, values, reference) for values in self.fluxes[name]]
+            found[name] = np.array([skill.globe for skill in skills])
+        return found
+
+    def physics(self, environment: Environment) -> list[Physics]:
+        """Energy budget and parameters of every seed after the last step."""
+        last, name = environment.last_judged, SURFACE_TEMPERATURE.name
+        known = name in self.fields and OUTGOING_LONGWAVE.name in self.fluxes
+        celsius = known and environment.field(name).unit == "degC"
+        return [
+            Physics.of(
+                environment.learnt,
+                environment.model.columns,
+                {symbol: values[i, last] for symbol, values in self.parameters.items()},
+                self.fields[name][i, last] if celsius else None,
+                self.fluxes[OUTGOING_LONGWAVE.name][i] if celsius else None,
+            )
+            for i in range(len(self.returns))
+        ]
 
 
 def evaluate(
@@ -63,10 +88,24 @@ def evaluate(
         seeds: Whatever is random is derived from these.
         params: Start, target, forcing and noise, if they are not the environment's own.
     """
-    given = jax.tree.map(jnp.asarray, environment.params if params is None else params)
+    given = free(environment, params)
     numbers = jnp.asarray(seeds, jnp.uint32)
     played = _play(environment, algorithm, given, actors, numbers)
     return Evaluation(*jax.device_get(played))
+
+
+def free(environment: Environment, params: EnvParams | None) -> EnvParams:
+    """What an evaluation plays with: no analyses, whatever the training has."""
+    given = (environment.params if params is None else params)._replace(analysis_every=None)
+    return jax.tree.map(jnp.asarray, given)
+
+
+def judged_state(
+    environment: Environment, state: State, action: Float[Array, "agent action"], params: EnvParams
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Target and fluxes after a step with these actions."""
+    parameters = environment.parameters(action)
+    return environment.target(state, params), environment.fluxes(state, parameters, params)
 
 
 @partial(jax.jit, static_argnames=("environment", "algorithm"))
@@ -76,8 +115,8 @@ def _play(
     params: EnvParams,
     actors: Network,
     seeds: UInt32[Array, " seed"],
-) -> tuple[dict[str, Array], Array, dict[str, Array]]:
-    def one(actor: Network, seed: Array) -> tuple[dict[str, Array], Array, dict[str, Array]]:
+) -> tuple[Any, ...]:
+    def one(actor: Network, seed: Array) -> tuple[Any, ...]:
         keys = agent_keys(seed, EVALUATION, algorithm.schedule.streams(environment.regions))
         key = environment_key(seed, EVALUATION)
 
@@ -89,13 +128,16 @@ def _play(
             )
             shown = environment.fields(state)
             judged = {name: shown[name] for name, _ in environment.judged}
-            return (state, observation), (judged, reward, environment.own_parameters(action))
+            more = judged_state(environment, state, action, params)
+            own = environment.own_parameters(action)
+            return (state, observation), (judged, reward, own, *more)
 
         begin = environment.reset(jax.random.fold_in(key, 0), params)
-        _, (fields, reward, parameters) = jax.lax.scan(
+        _, (fields, reward, parameters, *more) = jax.lax.scan(
             advance, begin, jnp.arange(environment.episode_length)
         )
-        return fields, reward.sum(0), parameters
+        last = jax.tree.map(lambda values: values[environment.last_judged], more)
+        return fields, reward.sum(0), parameters, *last
 
     return jax.vmap(one)(actors, seeds)
 

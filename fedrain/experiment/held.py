@@ -5,6 +5,7 @@ policy is compared with plays the same ones, in the same precision: other bits w
 """
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from jaxtyping import Array, Float, UInt32
 
 from fedrain.agents.step import EVALUATION, environment_key
 from fedrain.envs import Environment, EnvParams, rollout
-from fedrain.experiment.evaluation import Evaluation
+from fedrain.experiment.evaluation import Evaluation, free, judged_state
 
 #: It is called once or twice: what optimising it would take is more than what that would save.
 ONCE = {"xla_backend_optimization_level": 0}
@@ -33,7 +34,7 @@ def hold(
         seeds: Those of the policies that they are compared with.
         params: Start, target, forcing and noise, if they are not the environment's own.
     """
-    given = jax.tree.map(jnp.asarray, environment.params if params is None else params)
+    given = free(environment, params)
     numbers = jnp.asarray(seeds, jnp.uint32)
     held = _hold(environment, given, jnp.asarray(actions, jnp.float32), numbers)
     return Evaluation(*jax.device_get(held))
@@ -45,14 +46,16 @@ def _hold(
     params: EnvParams,
     actions: Float[Array, "agent action"],
     seeds: UInt32[Array, " seed"],
-) -> tuple[dict[str, Array], Array, dict[str, Array]]:
+) -> tuple[Any, ...]:
     every = jnp.broadcast_to(actions, (environment.episode_length, *actions.shape))
     parameters = jax.vmap(environment.own_parameters)(every)
 
-    def one(seed: UInt32[Array, ""]) -> tuple[dict[str, Array], Array, dict[str, Array]]:
+    def one(seed: UInt32[Array, ""]) -> tuple[Any, ...]:
         played = rollout(environment, every, params, environment_key(seed, EVALUATION))
         shown = jax.vmap(environment.fields)(played.state)
         judged = {name: shown[name] for name, _ in environment.judged}
-        return judged, played.returns, parameters
+        end = jax.tree.map(lambda leaf: leaf[environment.last_judged], played.state)
+        more = judged_state(environment, end, actions, params)
+        return judged, played.returns, parameters, *more
 
     return jax.vmap(one)(seeds)

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from fedrain.baselines import static, unknown_limit
-from fedrain.climate import BAND_NAMES, Field, Parameter, Skill
-from fedrain.climate.fields import unit_text
+from fedrain.climate import BAND_NAMES, Field, Parameter, Physics, Skill
+from fedrain.climate.fields import ABSORBED_SHORTWAVE, OUTGOING_LONGWAVE, unit_text
 from fedrain.envs import Environment
 from fedrain.errors import InputError
 from fedrain.experiment.results import POLICIES, read_columns
@@ -33,19 +34,28 @@ from fedrain.plotting import (
 )
 from fedrain.tables import GAP, Table
 
+FLUXES = (OUTGOING_LONGWAVE, ABSORBED_SHORTWAVE)
+#: What :class:`fedrain.climate.Physics` says: key, what people call it, digits.
+PHYSICS_ROWS = (
+    ("above_black_body", "columns above a black body", 1),
+    ("roughness", "roughness (share of the range)", 3),
+    ("at_bounds", "at bounds (share of values)", 3),
+)
 TIMES = (1, 40, 80, 120, 160, 200)
 
 
 def skill_report(run: Run, beside: Mapping[str, list[str]] | None = None) -> str:
     """Errors of both policies beside the static model, and beside columns of one's own.
 
-    Bands of latitude are of the first judged field; where there are more, each has a row.
+    Bands of latitude are of the first judged field. Beside skill stand the other fields, the
+    energy budget, and how plausible the parameters are.
     """
     environment = run.configuration.make_environment()
     fixed = Skill.mean(run.static.skill(environment))
     errors = run.static.errors(environment)
     columns = {"static": [_figure(v) for v in (*fixed.bands, fixed.globe)]}
-    more = {"static": [_figure(errors[name].mean()) for name, _ in environment.judged]}
+    budget = {"static": {name: float(values.mean()) for name, values in errors.items()}}
+    physics = {"static": Physics.mean(run.static.physics(environment)).as_dict()}
     lines = []
     for policy in POLICIES:
         found = run.summary(policy)
@@ -59,7 +69,7 @@ def skill_report(run: Run, beside: Mapping[str, list[str]] | None = None) -> str
             _figure(m, 2) if single or not np.isfinite(m) else f"{m:.2f} ± {s:.2f}"
             for m, s in pairs
         ]
-        more[policy] = [_figure(found["fields"][name]) for name, _ in environment.judged]
+        budget[policy], physics[policy] = found["fields"], found["physics"]
         if (share := found["share_of_limit"]) is not None:
             lines.append(
                 f"return of the {policy} policy: {100 * share:.0f} % of the way from the static "
@@ -70,15 +80,36 @@ def skill_report(run: Run, beside: Mapping[str, list[str]] | None = None) -> str
     bands = [[b, *(c[i] for c in columns.values())] for i, b in enumerate((*BAND_NAMES, "global"))]
     shown = [row for row in bands if any(cell != GAP for cell in row[1:])]
     parts = [Table("", [f"areaWRMSE ({unit})", *columns], shown).text()]
-    if len(environment.judged) > 1:
-        rows = [
-            [f"{one.title} ({unit_text(one.difference_unit)})", *(c[i] for c in more.values())]
-            for i, one in enumerate(environment.judged_fields)
-        ]
-        parts.append(Table("", ["global, by field", *more], rows).text())
+    parts.append(physics_table(environment, budget, physics))
     if (note := unknown_limit(environment)) is not None:
         lines.append(note)
     return "\n".join([*parts, *lines])
+
+
+def physics_table(
+    environment: Environment,
+    errors: Mapping[str, Mapping[str, float]],
+    physics: Mapping[str, Mapping[str, Any]],
+) -> str:
+    """What has to be right beside the first judged field, a column for each model.
+
+    Args:
+        environment: Where they were played.
+        errors: Global error of each field, by model.
+        physics: :meth:`fedrain.climate.Physics.as_dict`, by model.
+    """
+    known = {one.name: one for one in (*environment.model.fields, *FLUXES)}
+    first, *others = next(iter(errors.values()))
+    del first  # stands above, by bands
+    rows = []
+    for name in others:
+        title = f"{known[name].title} ({unit_text(known[name].difference_unit)})"
+        rows.append([title, *(_figure(one[name], 2) for one in errors.values())])
+    for key, title, digits in PHYSICS_ROWS:
+        values = [one[key] for one in physics.values()]
+        if any(value is not None for value in values):
+            rows.append([title, *(GAP if v is None else _figure(v, digits) for v in values)])
+    return Table("", ["global error, and physics", *errors], rows).text()
 
 
 def _figure(value: float, digits: int = 3) -> str:

@@ -4,8 +4,9 @@ A stored reference to a model, a task or an algorithm is never imported on the w
 holds it: whoever opens the experiment names it again (:class:`Named`), and what differs is said.
 """
 
+import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,24 @@ from jaxtyping import Int
 from fedrain.agents import Algorithm, load_algorithm
 from fedrain.agents.presets import find_algorithm, hyperparameters_of, modernised
 from fedrain.climate.columns import is_integer
-from fedrain.envs import Task
+from fedrain.envs import Task, make
 from fedrain.envs.tasks import find_model, find_task
 from fedrain.errors import InputError, unknown
 from fedrain.experiment.configuration import KINDS, Configuration, Named, difference, plain
 from fedrain.federation import Sharing
+from fedrain.federation.mixing import SCHEMES
 from fedrain.references import check_same, fingerprint, is_ours, is_reference, reference_to
+
+NO_EXPERIMENT = "this is not the configuration of an experiment"
+SYNC_EVERY = 5  # episodes between averages, unless it is said
+#: Names that can be given for what is averaged, and with whom.
+SHARINGS = (*SCHEMES, "personal")
 
 
 def configure(
     env: str | Task = "ebm-v3",
     agents: int | None = None,
-    sync_every: int = 5,
+    sync_every: int | None = None,
     algo: str | type[Algorithm] = "ddpg",
     preset: str | Path = "fedrain",
     seeds: int | Sequence[int] | Int[np.ndarray, " seed"] = 1,
@@ -42,7 +49,7 @@ def configure(
         env: A task: ``ebm-v3``, another of ``fedrain envs``, ``file.py:name``, or a
             :class:`fedrain.envs.Task`.
         agents: Number of agents; the task's own, if it is left out.
-        sync_every: Average the agents every so many episodes; 0: never.
+        sync_every: Average the agents every so many episodes (5, if it is left out); 0: never.
         algo: ``ddpg``, ``td3``, ``tqc``, ``sac``, ``file.py:Class``, or a class.
         preset: Name of a preset, or a TOML file.
         seeds: How many seeds, from 0 on, or which.
@@ -58,9 +65,11 @@ def configure(
     Returns:
         The experiment, resolved; :func:`fedrain.train` trains it.
     """
+    _check_arguments(environment, preset, settings)
     task, kind = find_task(env), find_algorithm(algo)
-    if "region" in environment:
-        raise InputError("an experiment trains all regions: region is for environments")
+    number = plain(task.agents if agents is None else agents)
+    _check_federation(number, sync_every, sharing)
+    every = SYNC_EVERY if task.multi_agent else 0
     environment = {k: v if k == "target" else plain(v) for k, v in environment.items()}
     chosen, options = _split(settings or {})
     if options := {**(environment.get("model_options") or {}), **options}:
@@ -73,8 +82,8 @@ def configure(
             named[name] = thing
     configuration = Configuration(
         env=_text(env),
-        agents=plain(task.agents if agents is None else agents),
-        sync_every=plain(sync_every) if task.multi_agent else 0,
+        agents=number,
+        sync_every=every if sync_every is None else plain(sync_every),
         algo=_text(algo),
         preset=str(preset),
         hyperparameters={},
@@ -99,6 +108,39 @@ def configure(
     return configuration
 
 
+def _check_arguments(environment: Mapping[str, Any], preset: object, settings: object) -> None:
+    """Refuse what only Python can say, and the command line cannot."""
+    if "region" in environment:
+        raise InputError("an experiment trains all regions: region is for environments")
+    own, outer = inspect.signature(configure).parameters, inspect.signature(make).parameters
+    known = [n for n in dict.fromkeys((*own, *outer)) if n not in ("environment", "name", "region")]
+    for name in environment:
+        if name not in known:
+            raise unknown("option", name, known)
+    if not isinstance(preset, str | Path):
+        raise InputError(f"preset is the name of a preset, or a TOML file, not {preset!r}")
+    named = isinstance(settings, Mapping) and all(isinstance(name, str) for name in settings)
+    if settings is not None and not named:
+        raise InputError(f"settings are values by name, such as {{'knots': 12}}, not {settings!r}")
+
+
+def _check_federation(agents: int, sync_every: int | None, sharing: Sharing | str) -> None:
+    """Refuse what was asked for and cannot apply: averages need several agents, and a time."""
+    if isinstance(sharing, Sharing):
+        name, default = sharing.scheme, sharing == Sharing()
+        name = name if sharing.layers is None else "personal"
+    else:
+        name, default = sharing, sharing == "all"
+    if name not in SHARINGS:
+        raise unknown("sharing", name, SHARINGS)
+    if agents == 1 and sync_every:
+        raise InputError(f"sync_every {sync_every} cannot apply: there is one agent")
+    if agents == 1 and not default:
+        raise InputError(f"sharing {name!r} cannot apply: there is one agent")
+    if sync_every == 0 and name in ("zones", "neighbours", "personal"):
+        raise InputError(f"sharing {name!r} cannot apply: with sync_every 0 nothing is averaged")
+
+
 def changed(held: Configuration, **given: Any) -> Configuration:
     """An experiment with some arguments of :func:`configure` given anew.
 
@@ -106,10 +148,12 @@ def changed(held: Configuration, **given: Any) -> Configuration:
     """
     keeps = given.get("preset") is None and given.get("algo", held.algo) == held.algo
     named = held.named
+    # One agent has nobody to be averaged with: what is stored of it is the default.
+    alone = held.agents == 1 and held.sync_every == SYNC_EVERY
     arguments: dict[str, Any] = {
         "env": held.env if named.env is None else named.env,
         "agents": held.agents if held.is_multi_agent else None,
-        "sync_every": held.sync_every,
+        "sync_every": None if alone else held.sync_every,
         "algo": held.algo if named.algo is None else named.algo,
         "preset": held.preset if given.get("preset") is None else given["preset"],
         "seeds": held.seeds,
@@ -140,6 +184,7 @@ def changed(held: Configuration, **given: Any) -> Configuration:
         | {k: new.environment[k] for k in given if k in new.environment},
         sources=held.sources | {k: new.sources[k] for k in given if k in new.sources},
         start_from=held.start_from,
+        extended_from=held.extended_from,
     )
 
 
@@ -155,6 +200,7 @@ def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configur
         known = {f.name for f in fields(Configuration)} - {"named"}
         picked = {key: value for key, value in values.items() if key in known}
         picked["seeds"] = tuple(values["seeds"])
+        picked["extended_from"] = _ends(values.get("extended_from") or [])
         options = dict(values.get("environment") or {})
         if "start_temperature" in options:  # before version 0.2
             options["start"] = options.pop("start_temperature")
@@ -165,8 +211,25 @@ def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configur
         configuration = replace(configuration, hyperparameters=stored)
         configuration.check()
     except (KeyError, TypeError, AttributeError):
-        raise InputError("this is not the configuration of an experiment") from None
+        raise InputError(NO_EXPERIMENT) from None
     return configuration
+
+
+def check_stored(values: Mapping[str, Any]) -> None:
+    """Refuse what is plainly not the configuration of an experiment; nothing is made."""
+    needed = [f.name for f in fields(Configuration) if f.default is f.default_factory is MISSING]
+    if any(name not in values for name in needed):
+        raise InputError(NO_EXPERIMENT)
+
+
+def _ends(stored: Sequence[Any]) -> tuple[int | tuple[int, int], ...]:
+    """Earlier ends of a run, as :class:`Configuration` has them."""
+    found = tuple(tuple(one) if isinstance(one, list) else one for one in stored)
+    for one in found:
+        pair = one if isinstance(one, tuple) else (one, one)
+        if len(pair) != 2 or not all(map(is_integer, pair)):
+            raise TypeError("episodes are counted")
+    return found
 
 
 def _recognised(configuration: Configuration, named: Named) -> Named:

@@ -17,8 +17,11 @@ from safetensors import SafetensorError, safe_open
 from fedrain.agents.networks import Network
 from fedrain.agents.step import start_training
 from fedrain.climate import BAND_NAMES, Skill
+from fedrain.climate.fields import ABSORBED_SHORTWAVE, OUTGOING_LONGWAVE
 from fedrain.climate.layout import Layout
+from fedrain.climate.physics import Physics
 from fedrain.envs import Environment
+from fedrain.envs.options import has_own_target
 from fedrain.errors import unknown
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.evaluation import Evaluation, evaluate
@@ -162,7 +165,7 @@ def skill_dataset(
         "rms_error": (
             ("policy", "seed", "field"),
             np.array([np.stack(list(errors[p].values()), axis=-1) for p in POLICIES]),
-            {"long_name": "area-weighted root mean square error of each judged field"},
+            {"long_name": "area-weighted root mean square error of each field that is known"},
         ),
         "returns": (
             ("policy", "seed", "agent"),
@@ -170,12 +173,14 @@ def skill_dataset(
             {"long_name": "return without exploration", "units": _square(environment)},
         ),
     }
+    variables |= _physics(environment, evaluations)
     coords: dict[str, Any] = {
         "policy": ("policy", list(POLICIES)),
         "seed": ("seed", np.array(configuration.seeds, np.int64)),
         "agent": _agents(environment),
         "band": ("band", list(BAND_NAMES)),
-        "field": ("field", [name for name, _ in environment.judged]),
+        "field": ("field", list(errors[POLICIES[0]])),
+        "parameter": ("parameter", [row.symbol for row in environment.learnt]),
         "step": ("step", np.arange(1, environment.episode_length + 1), {"long_name": "step"}),
         **layout.coordinates,
     }
@@ -183,13 +188,63 @@ def skill_dataset(
     for i, field in enumerate(environment.judged_fields):
         values = np.stack([evaluations[p].fields[field.name] for p in POLICIES])
         variables[field.name] = layout.field(field, values, run)
-        target = layout.field(field, environment.params.target[field.name])
+        moving = has_own_target(environment)  # then each seed has its own
+        values = evaluations[POLICIES[0]].target[field.name]
+        target = layout.field(field, values if moving else values[0], ("seed",) if moving else ())
         target.attrs["long_name"] = f"target of the {field.title}"
         variables[f"target_{field.name}" if i else "target"] = target
+    fields = {one.name: one for one in (OUTGOING_LONGWAVE, ABSORBED_SHORTWAVE)}
+    for name in evaluations[POLICIES[0]].fluxes:
+        if name not in variables:
+            values = np.stack([evaluations[p].fluxes[name] for p in POLICIES])
+            variables[name] = layout.field(fields[name], values, ("policy", "seed"))
     for row in environment.model.table:
         values = np.stack([evaluations[p].parameters[row.symbol] for p in POLICIES])
         variables[row.symbol] = layout.parameter(row, values, run)
     return xr.Dataset(variables, coords=coords, attrs=_attributes(configuration))
+
+
+def _physics(environment: Environment, evaluations: dict[str, Evaluation]) -> dict[str, Any]:
+    """How plausible budget and parameters are after the last step, as variables."""
+    found = [evaluations[policy].physics(environment) for policy in POLICIES]
+    symbols = [row.symbol for row in environment.learnt]
+    by_parameter = ("policy", "seed", "parameter")
+
+    def of(name: str) -> np.ndarray:
+        return np.array(
+            [[[getattr(p, name).get(s, np.nan) for s in symbols] for p in one] for one in found]
+        )
+
+    variables: dict[str, Any] = {
+        "roughness": (
+            by_parameter,
+            of("roughness"),
+            {"long_name": "mean difference between neighbours, over the range", "units": "1"},
+        ),
+        "at_bounds": (
+            by_parameter,
+            of("at_bounds"),
+            {"long_name": "share of the values within 1 % of a bound", "units": "1"},
+        ),
+    }
+    if found[0][0].above_black_body is not None:
+        variables["above_black_body"] = (
+            ("policy", "seed"),
+            np.array([[p.above_black_body for p in one] for one in found]),
+            {"long_name": "columns that emit more than a black body", "units": "1"},
+        )
+    return variables
+
+
+def read_physics(data: xr.Dataset) -> Physics | None:
+    """Mean over the seeds of one policy; None of runs of before version 0.2."""
+    if "at_bounds" not in data:
+        return None
+    above = float(data.above_black_body.mean()) if "above_black_body" in data else None
+    symbols = [str(symbol) for symbol in data.parameter.values]
+    rough = dict(zip(symbols, data.roughness.mean("seed").values.tolist(), strict=True))
+    bounded = dict(zip(symbols, data.at_bounds.mean("seed").values.tolist(), strict=True))
+    return Physics(above, {s: v for s, v in rough.items() if np.isfinite(v)}, bounded)
 
 
 def read_skills(data: xr.Dataset, policy: str) -> list[Skill]:

@@ -16,7 +16,7 @@ from fedrain.agents import View
 from fedrain.agents.networks import Network
 from fedrain.agents.step import EVALUATION, agent_keys
 from fedrain.baselines import known_limit, share_reached
-from fedrain.climate import Skill
+from fedrain.climate import Physics, Skill
 from fedrain.climate.models.host import clear_failures
 from fedrain.envs import EnvParams
 from fedrain.envs.options import changed_params
@@ -24,13 +24,14 @@ from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration, Named
 from fedrain.experiment.evaluation import Evaluation, evaluate, evaluation_noise, summary
 from fedrain.experiment.held import hold
-from fedrain.experiment.resolve import from_dict
+from fedrain.experiment.resolve import check_stored, from_dict
 from fedrain.experiment.results import (
     RETURNS,
     SKILL,
     check_policy,
     episodes_learnt,
     read_actors,
+    read_physics,
     read_skills,
 )
 from fedrain.io import read_dataset, read_json
@@ -45,10 +46,17 @@ class Policy:
     ``outputs`` tells, for each number of an action, which parameter it sets and where.
     """
 
-    def __init__(self, outputs: tuple[str, ...], slices: dict[str, slice], act: Callable[..., Any]):
+    def __init__(
+        self,
+        outputs: tuple[str, ...],
+        slices: dict[str, slice],
+        act: Callable[..., Any],
+        observation_size: int,
+    ) -> None:
         self.outputs = outputs
         self._slices = slices
         self._act = act
+        self._observation_size = observation_size
 
     def __call__(
         self, observation: Any, step: int | Int[Array, ""] = 0
@@ -60,7 +68,12 @@ class Policy:
             step: Of the episode; a policy that draws its actions (``evaluate_by_sampling``) draws
                 anew for each.
         """
-        return self._act(jnp.asarray(observation, jnp.float32), step)
+        seen = jnp.asarray(observation, jnp.float32)
+        if (found := seen.shape[-1] if seen.ndim else 1) != self._observation_size:
+            raise InputError(
+                f"an observation of this agent has {self._observation_size} numbers, not {found}"
+            )
+        return self._act(seen, step)
 
     def parameters(
         self, observation: Any, step: int = 0
@@ -93,6 +106,7 @@ class Run:
         if not (self.folder / "configuration.json").is_file():
             raise InputError(f"{self.folder}: is not the folder of a run")
         if not self.is_finished(self.folder):
+            check_stored(read_json(self.folder / "configuration.json"))
             raise InputError(f"{self.folder}: the run is not finished; train with --resume")
 
     @staticmethod
@@ -127,14 +141,22 @@ class Run:
 
         Returns:
             ``bands`` and ``global`` (areaWRMSE of the first judged field), their mean and spread
-            over the seeds, ``fields`` (error of each judged field), ``return`` (mean of agents and
-            seeds) and ``share_of_limit`` (of the way from the static model to optimal control;
-            None where that is not known).
+            over the seeds, ``fields`` (error of each judged field, and of the fluxes at the top of
+            the atmosphere), ``physics`` (:class:`fedrain.climate.Physics`), ``return`` (mean of
+            agents and seeds) and ``share_of_limit`` (of the way from the static model to optimal
+            control; None where that is not known).
         """
         whole = self.whole_seeds(policy)
         data = self.results.sel(policy=policy, seed=whole)
-        errors = self._errors(data)
-        return self._summary(policy, self.skills(policy), data.returns.values, errors)
+        if (physics := read_physics(data)) is None:  # of before version 0.2: play them again
+            return {
+                **self.evaluate(policy),
+                "share_of_limit": self._share_of_limit(float(data.returns.mean())),
+            }
+        means = data.rms_error.mean("seed")
+        errors = {str(name): float(means.sel(field=name)) for name in data.field.values}
+        skills = self.skills(policy)
+        return self._summary(policy, whole, skills, data.returns.values, errors, physics)
 
     @cached_property
     def static(self) -> Evaluation:
@@ -147,27 +169,23 @@ class Run:
         seeds = tuple(finite or self.configuration.seeds)
         return hold(environment, environment.static_actions, seeds)
 
-    def _errors(self, data: xr.Dataset) -> dict[str, float]:
-        if "rms_error" not in data:  # before version 0.2
-            return {"surface_temperature": float(data.areawrmse_global.mean())}
-        means = data.rms_error.mean("seed")
-        return {str(name): float(means.sel(field=name)) for name in data.field.values}
-
     def _summary(
         self,
         policy: str,
+        whole: list[int],
         skills: list[Skill],
         returns: np.ndarray,
         errors: dict[str, float],
+        physics: Physics,
         params: EnvParams | None = None,
     ) -> dict[str, Any]:
         seeds = dict(zip(self.configuration.seeds, skills, strict=True))
-        whole = [seed for seed, skill in seeds.items() if np.isfinite(skill.globe)]
         mean = float(returns.mean())
         return {
             "policy": policy,
             **summary([seeds[seed] for seed in whole]),
             "fields": errors,
+            "physics": physics.as_dict(),
             "return": mean,
             "share_of_limit": self._share_of_limit(mean) if params is None else None,
             "diverged_seeds": [seed for seed in seeds if seed not in whole],
@@ -186,8 +204,17 @@ class Run:
         return whole
 
     def _finite_seeds(self, policy: str) -> list[int]:
-        pairs = zip(self.configuration.seeds, self.skills(policy), strict=True)
-        return [seed for seed, skill in pairs if np.isfinite(skill.globe)]
+        return self._undiverged(self.skills(policy))
+
+    def _undiverged(self, skills: list[Skill]) -> list[int]:
+        """Seeds with finite skill that were trained to the end.
+
+        One that diverged has no returns from then on. A node that missed a round has none of it
+        either, but others have.
+        """
+        last = self.returns.returns.transpose("episode", "seed", "agent").values[-1]
+        found = zip(self.configuration.seeds, skills, np.isfinite(last).any(axis=1), strict=True)
+        return [seed for seed, skill, ended in found if ended and np.isfinite(skill.globe)]
 
     @clear_failures()
     def evaluate(self, policy: str = "local", **episode: Any) -> dict[str, Any]:
@@ -204,13 +231,16 @@ class Run:
         seeds = tuple(self.configuration.seeds)
         algorithm = self.configuration.make_algorithm()
         played = evaluate(environment, algorithm, self.actors(policy), seeds, params)
-        skills = played.skill(environment, params)
-        finite = np.isfinite([skill.globe for skill in skills])
-        if not finite.any():
+        skills = played.skill(environment)
+        whole = self._undiverged(skills)
+        finite = np.isin(seeds, whole)
+        if not whole:
             raise FailureError(f"{self.folder}: no seed has finite results")
-        errors = played.errors(environment, params)
+        errors = played.errors(environment)
         means = {name: float(values[finite].mean()) for name, values in errors.items()}
-        return self._summary(policy, skills, played.returns[finite], means, params)
+        every = played.physics(environment)
+        physics = Physics.mean([every[i] for i in np.flatnonzero(finite)])
+        return self._summary(policy, whole, skills, played.returns[finite], means, physics, params)
 
     def policy(self, seed: int | None = None, agent: int = 0, kind: str = "local") -> Policy:
         """One agent's policy: observations in the units of the fields → parameters as an action.
@@ -233,13 +263,14 @@ class Run:
 
         @jax.jit
         def act(observation: Float[Array, "*batch obs"], step: Int[Array, ""]) -> Array:
-            flat = observation.reshape(-1, environment.observation_size)
+            flat = observation.reshape(-1, observation.shape[-1])
             seen = view.observation(flat, (agent,) * len(flat))
             noise = evaluation_noise(key, step, view.spec)
             one = jax.vmap(lambda seen: algorithm.act(actor, seen, noise, view.spec))
             return view.action(one(seen)).reshape(*observation.shape[:-1], -1)
 
-        return Policy(output_names(environment, agent), environment.action_slices, act)
+        size = environment.observation_size
+        return Policy(output_names(environment, agent), environment.action_slices, act, size)
 
     def actors(self, kind: str = "local") -> Network:
         """The weights of all actors, stacked as seed, agent."""
@@ -271,12 +302,14 @@ class Run:
 
     def __repr__(self) -> str:
         configuration = self.configuration
+        episodes, seeds = configuration.episodes, len(configuration.seeds)
         found = self.summary()
         share = found["share_of_limit"]
         reached = "" if share is None else f" ({100 * share:.0f} % of the way to optimal control)"
         return (
-            f"Run({configuration.name}: {configuration.episodes} episodes, "
-            f"{len(configuration.seeds)} seeds, areaWRMSE {found['global_mean']:.3f}, "
+            f"Run({configuration.name}: {episodes} episode{'s' * (episodes > 1)}, "
+            f"{seeds} seed{'s' * (seeds > 1)}, "
+            f"areaWRMSE {found['global_mean']:.3f}, "
             f"return {found['return']:,.0f}{reached})"
         )
 
@@ -297,7 +330,8 @@ def output_names(environment: Any, agent: int) -> tuple[str, ...]:
             names.append(row.symbol)
             continue
         for cell in cells:
-            place = f"{row.symbol} at {columns.latitude[cell]:.4g}°N"
+            latitude = columns.latitude[cell]
+            place = f"{row.symbol} at {abs(latitude):.4g}°{'S' if latitude < 0 else 'N'}"
             if columns.longitude is not None:
                 place += f" {columns.longitude[cell]:.4g}°E"
             levels = range(row.levels) if row.scope == "level" else (None,)

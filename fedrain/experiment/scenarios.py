@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from fedrain.baselines import constant
 from fedrain.baselines.optimise import has_gradient
+from fedrain.baselines.proportional import can_be_proportional, proportional_skill
 from fedrain.climate import Skill
 from fedrain.climate.fields import unit_text
 from fedrain.climate.insolation import SOLAR_CONSTANT
@@ -110,6 +111,7 @@ class Forced(NamedTuple):
     policy: list[Skill]  # of every seed that has not diverged
     static: Skill
     constant: Skill | None  # None where the model has no gradient to find them with
+    proportional: Skill | None = None  # None where there is no A to control the temperature with
     unit: str = "K"
 
     def as_dict(self) -> dict[str, Any]:
@@ -122,6 +124,7 @@ class Forced(NamedTuple):
             "policy_global_std": float(values.std()),
             "static": self.static.as_dict(),
             "constant": None if self.constant is None else self.constant.as_dict(),
+            "proportional": None if self.proportional is None else self.proportional.as_dict(),
         }
 
 
@@ -129,7 +132,7 @@ class Forced(NamedTuple):
 def evaluate_forced(
     run: Run, kind: str = "local", say: Callable[[str], None] = print
 ) -> dict[str, Forced]:
-    """The policies of a run, the static values and the best constant ones, in every scenario.
+    """The policies of a run, and what they are held against, in every scenario.
 
     Args:
         run: A finished run.
@@ -150,6 +153,7 @@ def evaluate_forced(
         best = constant(environment).actions[0]
     except InputError as error:
         missing.setdefault(str(error), []).append("the best constant values")
+    thermostat = can_be_proportional(environment)
     results = {}
     for key, scenario in SCENARIOS.items():
         try:
@@ -161,12 +165,13 @@ def evaluate_forced(
         fixed = [
             None
             if actions is None
-            else Skill.mean(hold(environment, actions, seeds, params).skill(environment, params))
+            else Skill.mean(hold(environment, actions, seeds, params).skill(environment))
             for actions in (environment.static_actions, best)
         ]
         assert fixed[0] is not None
-        skills = played.skill(environment, params)
-        results[key] = Forced(scenario, skills, fixed[0], fixed[1], unit)
+        skills = played.skill(environment)
+        rule = proportional_skill(environment, params) if thermostat else None
+        results[key] = Forced(scenario, skills, fixed[0], fixed[1], rule, unit)
     if missing:
         parts = [f"{', '.join(names)} ({reason})" for reason, names in missing.items()]
         say(f"left out: {'; '.join(parts)}")
@@ -178,16 +183,21 @@ def forcing_table(results: dict[str, Forced]) -> str:
     rows = []
     for forced in results.values():
         values = np.array([skill.globe for skill in forced.policy])
-        best = GAP if forced.constant is None else f"{forced.constant.globe:.3f}"
+        best, rule = (
+            GAP if skill is None else f"{skill.globe:.3f}"
+            for skill in (forced.constant, forced.proportional)
+        )
         figures = [
             f"{forced.static.globe:.3f}",
             best,
+            rule,
             f"{values.mean():.3f}",
             f"{values.std():.3f}",
         ]
         rows.append([forced.scenario.text, *figures])
     unit = next(iter(results.values())).unit
-    return Table("", [f"areaWRMSE ({unit})", "static", "constant", "learnt", "± std"], rows).text()
+    names = ("static", "constant", "proportional", "learnt", "± std")
+    return Table("", [f"areaWRMSE ({unit})", *names], rows).text()
 
 
 def forcing_figure(results: dict[str, Forced], title: str) -> Figure:
@@ -205,6 +215,8 @@ def forcing_figure(results: dict[str, Forced], title: str) -> Figure:
     }
     if best := [[forced.constant] for forced in every if forced.constant is not None]:
         shown["constant"] = ("best constant, tuned for the standard climate", best)
+    if rule := [[f.proportional] for f in every if f.proportional is not None]:
+        shown["proportional"] = ("proportional controller, no learning", rule)
     for key, (label, skills) in shown.items():
         values = [np.array([skill.globe for skill in one]) for one in skills]
         means = [one.mean() for one in values]

@@ -118,7 +118,10 @@ class Trainer:
             lost = jnp.full(len(self.regions), jnp.nan)
             return EpisodeLog(lost, Losses(lost, lost, lost), lost[0])
         self.trainings[index], log = self._episode(index, synchronise)
-        return jax.block_until_ready(log)
+        log = jax.block_until_ready(log)
+        if has_diverged(self.trainings[index]):  # the climate may look healthy all the same
+            log = log._replace(returns=jnp.full(len(self.regions), jnp.nan))
+        return log
 
     def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:
         return self.compiled(
@@ -142,10 +145,11 @@ class Trainer:
             steps = np.asarray(training.diverged_at)
             agent = int(np.where(steps == HEALTHY, np.iinfo(steps.dtype).max, steps).argmin())
             found.append(
-                f"seed {self.configuration.seeds[index]} stops: agent "
-                f"{self.regions[agent]} has a number that is not finite at step "
-                f"{steps[agent]}; the other seeds continue"
+                f"seed {self.configuration.seeds[index]} stops: agent {self.regions[agent]} has "
+                f"a number that is not finite at step {steps[agent]}"
             )
+        if found and len(self.diverged) < len(self.trainings):
+            found[-1] += "; the other seeds continue"
         return found
 
     def actors(self) -> Network:

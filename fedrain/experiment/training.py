@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,7 +69,7 @@ class Session:
         on_episode: OnEpisode | None = None,
         progress: bool = True,
     ) -> None:
-        self.configuration = open_folder(configuration, out, resume=True)
+        self.configuration = configuration = open_folder(configuration, out, resume=True)
         self.agent_steps = configuration.steps_of_an_episode
         self.out = out
         self.say = say
@@ -128,11 +128,15 @@ class Session:
         for i, seed in enumerate(self.configuration.seeds):
             if not np.isfinite(history["returns"][episode, i]).all():
                 continue  # it has diverged
-            for name in ("returns", "critic_loss", "actor_loss", "q"):
-                for agent, value in enumerate(history[name][episode, i]):
-                    writer.add_scalar(f"{name}/seed_{seed}/region_{agent}", float(value), step)
-            distance = float(history["distance"][episode, i])
-            writer.add_scalar(f"distance/seed_{seed}", distance, step)
+            values = {
+                f"{name}/seed_{seed}/region_{agent}": float(value)
+                for name in ("returns", "critic_loss", "actor_loss", "q")
+                for agent, value in enumerate(history[name][episode, i])
+            }
+            values[f"distance/seed_{seed}"] = float(history["distance"][episode, i])
+            for name, value in values.items():
+                if np.isfinite(value):  # an algorithm may have no such loss
+                    writer.add_scalar(name, value, step)
         rate = self.agent_steps / float(history["seconds"][episode])
         writer.add_scalar("steps_per_second", rate, step)
 
@@ -174,6 +178,11 @@ def train(
     Returns:
         The finished run.
     """
+    if configuration is not None and not isinstance(configuration, Configuration):
+        raise InputError(
+            "train takes an experiment of fedrain.configure, or its arguments by name (env=…), "
+            f"not {configuration!r}"
+        )
     if configuration is not None and options:
         raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
     if accept_changes:
@@ -182,12 +191,14 @@ def train(
         configuration = chosen(Path(out) if out is not None else None, resume, options)
     actors = None
     if start_from is not None:
-        run = start_from if isinstance(start_from, Run) else Run(start_from)
-        configuration, actors = _starting_from(configuration, run)
+        if not isinstance(start_from, Run):
+            made = {kind: getattr(configuration.named, kind) for kind in KINDS}
+            start_from = run_before(start_from, {k: options.get(k, made[k]) for k in KINDS})
+        configuration, actors = _starting_from(configuration, start_from)
     out = Path("runs") / configuration.name if out is None else Path(out)
     if configuration.start_from is not None and actors is None and not (out / START).is_file():
         raise InputError("this experiment starts from the policies of a run: name it with --from")
-    open_folder(configuration, out, resume, actors)
+    configuration = open_folder(configuration, out, resume, actors, say)
     named = configuration.named
     if not (resume and Run.is_finished(out)):
         with alone_in(out):
@@ -200,6 +211,13 @@ def train(
 
         write_figures(run)
     return run
+
+
+def run_before(folder: str | Path, named: Mapping[str, Any]) -> Run:
+    """The run to start from; what it has from outside the package is what was named for this."""
+    Run(folder)  # refuses a folder that is no run's
+    outside = read_json(Path(folder) / "configuration.json").get("sources") or {}
+    return Run(folder, **{kind: thing for kind, thing in named.items() if kind in outside})
 
 
 def chosen(out: Path | None, resume: bool, options: dict[str, Any]) -> Configuration:
@@ -238,41 +256,75 @@ def found_end(out: Path) -> int:
 
 
 def open_folder(
-    configuration: Configuration, out: Path, resume: bool, actors: Network | None = None
+    configuration: Configuration,
+    out: Path,
+    resume: bool,
+    actors: Network | None = None,
+    say: Say | None = None,
 ) -> Configuration:
-    """Make the folder of a run, or make sure that it is this run's, and of as many episodes."""
+    """Make the folder of a run, or make sure that it is this run's, and of as many episodes.
+
+    Returns:
+        The experiment, with what the folder tells of its earlier ends.
+    """
     path = out / "configuration.json"
     if not path.exists():
         if out.exists() and (not out.is_dir() or any(not is_trace(p) for p in out.iterdir())):
             raise InputError(
                 f"{out}: is not empty, and not the folder of a run: choose another --out"
             )
+        _check_straight(configuration)
         if actors is not None:
             write_arrays(out / START, flatten(actors), {"layout": "seed, agent, …"})
         _write(configuration, path)
         return configuration
     held = from_dict(read_json(path), configuration.named)
+    if configuration.extended_from != held.extended_from:
+        configuration = replace(configuration, extended_from=held.extended_from)
     if difference(held, configuration) == ["episodes"] and resume:
-        _extend(held, configuration, out)
-        return configuration
+        return _extended(held, configuration, out, say)
     check_same_experiment(held, configuration, out)
     if not resume:
         raise InputError(f"{out}: holds this experiment already: --resume resumes it")
     return configuration
 
 
+def _check_straight(configuration: Configuration) -> None:
+    """A run that was extended cannot be trained in one go: its schedule had other ends."""
+    if configuration.extended_from and configuration.depends_on_length:
+        ends = [end if isinstance(end, int) else end[1] for end in configuration.extended_from]
+        more = ", ".join(map(str, (*ends[1:], configuration.episodes)))
+        raise InputError(
+            f"this experiment was extended: train {ends[0]} episodes, then --resume with {more}"
+        )
+
+
 def _write(configuration: Configuration, path: Path) -> None:
     write_json(path, {**configuration.as_dict(), "versions": versions()})
 
 
-def _extend(held: Configuration, configuration: Configuration, out: Path) -> None:
+def _extended(
+    held: Configuration, configuration: Configuration, out: Path, say: Say | None
+) -> Configuration:
+    """The experiment with more episodes, written to its folder."""
     if configuration.episodes < held.episodes:
         raise InputError(
             f"{out}: has {held.episodes} episodes; with --resume there can be more, not fewer"
         )
-    if Run.is_finished(out) and not checkpoints_of(held, out).episode:
+    done = checkpoints_of(held, out).episode
+    if Run.is_finished(out) and not done:
         raise InputError(f"{out}: has no checkpoint to extend it from: train into another folder")
+    before = held.extended_from
+    reached = 0 if not before else before[-1] if isinstance(before[-1], int) else before[-1][0]
+    if done > reached:  # otherwise no episode has been played with the end that it had
+        end = held.episodes if done >= held.episodes else (done, held.episodes)
+        configuration = replace(configuration, extended_from=(*before, end))
     _write(configuration, out / "configuration.json")
+    if say is not None and done:
+        new = configuration.episodes
+        differs = f", which is not what {new} in one go give: noise or rates fall over the run"
+        say(f"extended from {held.episodes} to {new} episodes{differs * held.depends_on_length}")
+    return configuration
 
 
 def _starting_from(configuration: Configuration, run: Run) -> tuple[Configuration, Network]:

@@ -232,7 +232,7 @@ class SharedClimate:
             return
         observation, reward = play.results.get(play.time - 1, (play.start, np.zeros(0)))
         arrays: dict[str, np.ndarray] = {
-            **{f"{STATE}{name}": leaf for name, leaf in flatten(play.state[:2]).items()},
+            **{f"{STATE}{name}": leaf for name, leaf in flatten(_kept(play.state)).items()},
             "start": play.start,
             "observation": observation,
             "reward": reward,
@@ -255,13 +255,14 @@ class SharedClimate:
         like, _ = jax.eval_shape(self._reset, *self._when(episode, 0), self._params)
         kept = {n.removeprefix(STATE): a for n, a in arrays.items() if n.startswith(STATE)}
         try:
-            climate, forcing = unflatten(like[:2], kept, str(path))
+            climate, forcing, truth = unflatten(_kept(like), kept, str(path))
         except InputError:
             climate = None
         last = (self.environment.agents, self.environment.action_size)
         if climate is None or arrays["last"].shape != last:
             raise InputError(f"{path}: is the journal of another climate: choose another folder")
-        state = State(climate, forcing, np.asarray(note["time"], np.int32))  # type: ignore[arg-type]
+        now = np.asarray(note["time"], np.int32)
+        state = State(climate, forcing, now, truth)  # type: ignore[arg-type]
         absent, heard = set(note["absent"]), set(note["heard"])
         time, over = note["time"], note["over"]
         play = _Play(episode, state, arrays["start"], absent, heard, time, over)
@@ -270,3 +271,8 @@ class SharedClimate:
         self._federation_id, self._gone = episode.federation_id, set(note["gone"])
         self._last = dict(enumerate(arrays["last"]))
         self._plays[episode.seed] = play
+
+
+def _kept(state: State) -> tuple[Any, ...]:
+    """What a journal keeps of the state; the time stands in its note."""
+    return state.climate, state.forcing, state.truth

@@ -99,8 +99,12 @@ def load_space(algorithm: str | type[Algorithm], path: str | Path | None = None)
         raise InputError(f"{path}: not a TOML file ({error})") from None
     table = next((tables[name] for name in _tables(kind) if name in tables), None)
     if not isinstance(table, dict) or not table:
-        where = "the published one" if path is None else path
-        raise InputError(f"{where}: the search space has no table [{_tables(kind)[0]}]")
+        own = _tables(kind)[0]
+        if path is None:
+            raise InputError(
+                f"{kind.__name__} has no search space: give --space FILE, with a table [{own}]"
+            )
+        raise InputError(f"{path}: the search space has no table [{own}]")
     known = hyperparameter_names(kind)
     for name in table:
         if name not in known:

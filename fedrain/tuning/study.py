@@ -6,12 +6,13 @@ loses the trial that it was at; the others, and the next that is started, resume
 
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrain.agents.presets import PARTS, hyperparameters_of
 from fedrain.errors import InputError, MissingExtraError
-from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.configuration import Configuration, digests
 from fedrain.experiment.training import Say
 from fedrain.io import write_whole
 from fedrain.tuning.space import Space
@@ -60,9 +61,21 @@ class Tuning:
     @property
     def identity(self) -> str:
         """What makes trials comparable: all but the hyperparameters that are searched."""
-        fixed = self.configured({name: one.ends[0] for name, one in self.space.items()})
         space = json.dumps({name: asdict(self.space[name]) for name in sorted(self.space)})
-        return " ".join((fixed.identity, self.objective, space))
+        return " ".join((self._fixed.identity, self.objective, space))
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The same field by field, to tell which differ."""
+        fixed = {
+            k: v for k, v in digests(self._fixed).items() if k.split(".")[-1] not in self.space
+        }
+        space = {f"space.{name}": json.dumps(asdict(one)) for name, one in self.space.items()}
+        return {**fixed, "objective": self.objective, **space}
+
+    @cached_property
+    def _fixed(self) -> Configuration:
+        return self.configured({name: one.ends[0] for name, one in self.space.items()})
 
 
 def flat(hyperparameters: dict[str, Any]) -> dict[str, Any]:
@@ -82,10 +95,16 @@ class Study:
         self._study = self._open()
         held = self._study.user_attrs.get("identity")
         if held is None:
+            self._study.set_user_attr("parts", tuning.parts)
             self._study.set_user_attr("identity", tuning.identity)
         elif held != tuning.identity:
+            was, now = self._study.user_attrs.get("parts", {}), tuning.parts
+            differ = sorted(k for k in {*was, *now} if was.get(k) != now.get(k)) if was else []
+            verb = "differs" if len(differ) == 1 else "differ"
+            what = f" ({', '.join(differ)} {verb})" if differ else ""
             raise InputError(
-                f"{path}: holds the study of another experiment or of another space: use another"
+                f"{path}: holds the study of another experiment or of another space{what}: choose "
+                "another --study"
             )
 
     def _open(self) -> "optuna.Study":

@@ -2,6 +2,9 @@
 
 import errno
 import json
+import subprocess
+import sys
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,9 +15,10 @@ from fedrain.cli import main
 from fedrain.errors import InputError
 from fedrain.experiment import configure, train
 from fedrain.experiment.checkpoint import Checkpoints
-from fedrain.experiment.resolve import from_dict
+from fedrain.experiment.resolve import changed, from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import Session
+from fedrain.federation import Sharing
 from fedrain.io import LOCK, alone_in
 from tests.experiment.small import SMALL, small_preset
 
@@ -36,6 +40,12 @@ def tree(folder):
         (["--episodes", "many"], "invalid int value"),
         (["--seeds", "0"], "seeds are one or more"),
         (["--sync-every", "-1"], "sync_every must be"),
+        (["--env", "ebm-v1", "--sync-every", "5"], "sync_every 5 cannot apply: there is one"),
+        (["--agents", "1", "--sync-every", "5"], "sync_every 5 cannot apply: there is one"),
+        (["--agents", "1", "--sharing", "shared"], "sharing 'shared' cannot apply: there is one"),
+        (["--env", "ebm-v1", "--sharing", "zones"], "sharing 'zones' cannot apply: there is one"),
+        (["--sharing", "zones", "--sync-every", "0"], "'zones' cannot apply: with sync_every 0"),
+        (["--sharing", "personal", "--sync-every", "0"], "'personal' cannot apply: with sync"),
         (["--target", "none.nc"], "no such file"),
     ],
 )
@@ -102,11 +112,53 @@ def test_checkpoint_cut_short(interrupted, pattern):
     [
         ({"seeds": range(0)}, "one or more different integers"),
         ({"seeds": [0, 0]}, "different integers"),
+        ({"agnts": 3}, "^there is no option 'agnts': did you mean 'agents'"),
+        ({"agents": 1, "sharing": Sharing(critics=True)}, "there is one agent"),
+        ({"sharing": Sharing(layers=(0,)), "sync_every": 0}, "'personal' cannot apply"),
     ],
 )
 def test_experiments_that_cannot_be(arguments, message):
     with pytest.raises(InputError, match=message):
         configure(**arguments)
+
+
+#: What a type checker would refuse, and the tests do: it is tried where nobody checks.
+WRONG_TYPES = {
+    "configure(preset=None)": "preset is the name of a preset, or a TOML file, not None",
+    "configure(preset=3)": "preset is the name of a preset, or a TOML file, not 3",
+    "configure(settings=3)": "settings are values by name, such as {'knots': 12}, not 3",
+    "configure(settings={3: 1})": "settings are values by name",
+    "configure(sharing=3)": "there is no sharing 3: use one of all, zones",
+    "train('ebm-v1')": "or its arguments by name (env=…), not 'ebm-v1'",
+    "train(env='ebm-v1', agnts=3)": "there is no option 'agnts': did you mean 'agents'",
+    "Field('snow', 'm', levels=3)": "snow: its levels must be a tuple of numbers, not 3",
+    "Field('snow', 'm', levels='deep')": "snow: its levels must be a tuple of numbers",
+}
+
+
+def test_wrong_types_in_python(tmp_path):
+    lines = [
+        "from fedrain import configure, train",
+        "from fedrain.climate import Field",
+        "from fedrain.errors import InputError",
+        *(f"try: {call}\nexcept InputError as error: print(error)" for call in WRONG_TYPES),
+    ]
+    command = [sys.executable, "-c", "\n".join(lines)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    for said, message in zip(done.stdout.splitlines(), WRONG_TYPES.values(), strict=True):
+        assert message in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_agent_by_default():
+    """The default of a task that may have several does not apply to one, and is no error."""
+    alone = configure(agents=1)
+    assert (alone.sync_every, configure("ebm-v1").sync_every, configure().sync_every) == (5, 0, 5)
+    assert changed(alone, episodes=200) == replace(alone, episodes=200)
+    assert changed(configure("ebm-v1"), episodes=200).sync_every == 0
+    never = configure(agents=1, sync_every=0)
+    assert changed(never, episodes=200) == replace(never, episodes=200)
+    assert from_dict(alone.as_dict()) == alone
 
 
 def test_a_pull_to_an_average_needs_one(tmp_path):
@@ -207,7 +259,16 @@ def test_no_space_left(interrupted, monkeypatch):
     ("make", "message"),
     [
         (lambda _: None, "is not the folder of a run"),
-        (lambda folder: (folder / "configuration.json").write_text("{}"), "not finished"),
+        (
+            lambda folder: (folder / "configuration.json").write_text("{}"),
+            "not the configuration of",
+        ),
+        (
+            lambda folder: (folder / "configuration.json").write_text(
+                json.dumps(configure().as_dict())
+            ),
+            "not finished",
+        ),
     ],
 )
 def test_evaluate(capsys, tmp_path, make, message):

@@ -33,10 +33,8 @@ def world_of(env):
     ],
 )
 def test_host_loop_gives_what_the_fused_loop_gives(tmp_path, preset, env, algo):
-    agents = None if env == "ebm-v1" else 3
-    configuration = configure(
-        env=env, agents=agents, algo=algo, preset=preset, episodes=5, sync_every=2, **SMALL
-    )
+    several = {} if env == "ebm-v1" else {"agents": 3, "sync_every": 2}
+    configuration = configure(env=env, algo=algo, preset=preset, episodes=5, **several, **SMALL)
     fused = train(configuration, tmp_path / "run").returns.returns.values[:, 0]
     _, returns = train_on_host(
         world_of(env),

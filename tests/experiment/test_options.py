@@ -1,9 +1,12 @@
-"""Options and shared policies in a run: the same bits however it is run."""
+"""Options, shared policies and extensions of a run: the same bits however it is run."""
+
+import json
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from fedrain.agents import Batch, Transforms, View, load_algorithm
 from fedrain.agents.networks import Layer
@@ -11,10 +14,13 @@ from fedrain.agents.presets import make_algorithm
 from fedrain.agents.schedule import shorten, slow
 from fedrain.agents.step import draw, learn, start_training
 from fedrain.envs import AgentSpec, parallel_env
+from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train, training
+from fedrain.experiment.configuration import difference
 from fedrain.experiment.host import Shared, train_on_host
 from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.training import Session, open_folder
 from fedrain.federation import Sharing
 from fedrain.io import read_arrays
 from tests.experiment.small import OPTIONS, SMALL, small_preset
@@ -187,6 +193,68 @@ def test_an_option_that_is_off_leaves_a_run_what_it_was():
     del stored["hyperparameters"]["transforms"]["knots"]
     del stored["sharing"]["scheme"]
     assert from_dict(stored).identity == configuration.identity
+
+
+def test_an_extended_run_is_told_from_one_in_one_go(tmp_path):
+    """Where noise and rates fall over the run; otherwise it has the same bits."""
+    for name, more in (("steady", ""), ("falling", "final_noise = 0.1\nfinal_rate = 0.2\n")):
+        out, said = tmp_path / name / "run", []
+        out.parent.mkdir()
+        options = {"preset": small_preset(out.parent, more), "agents": 2, **SMALL}
+        straight = configure(episodes=5, **options)
+        train(straight, tmp_path / name / "straight", figures=False)
+        train(configure(episodes=3, **options), out, figures=False)
+        run = train(episodes=5, out=out, resume=True, say=said.append, figures=False)
+        assert json.loads((out / "configuration.json").read_text())["extended_from"] == [3]
+        assert said[0].startswith("extended from 3 to 5 episodes")
+        assert run.configuration.lineage == straight.lineage
+        assert load(out).configuration == run.configuration
+        if name == "steady":
+            assert run.configuration.identity == straight.identity
+            xr.testing.assert_equal(
+                *(load(tmp_path / name / d).results for d in ("run", "straight"))
+            )
+        else:
+            assert "is not what 5 in one go give" in said[0]
+            assert difference(run.configuration, straight) == ["extended_from"]
+            assert run.configuration.identity != straight.identity
+            returns = [load(tmp_path / name / d).returns.returns for d in ("run", "straight")]
+            assert not np.array_equal(*returns)
+            with pytest.raises(
+                InputError, match="extended: train 3 episodes, then --resume with 5"
+            ):
+                train(run.configuration, tmp_path / "new")
+            again = train(straight, out, resume=True, figures=False)
+            assert again.configuration == run.configuration
+
+
+def test_a_run_extended_on_its_way(tmp_path):
+    """What it had played, and of how many; an end that no episode was played for is none."""
+    options = {"preset": small_preset(tmp_path, "final_rate = 0.2\n"), "agents": 2, **SMALL}
+    out = tmp_path / "run"
+    session = Session(configure(episodes=4, **options), out, print)
+
+    def ends(episodes):
+        open_folder(configure(episodes=episodes, **options), out, resume=True)
+        return json.loads((out / "configuration.json").read_text())["extended_from"]
+
+    assert ends(5) == []
+    for _ in range(2):
+        session.trainer.play(False)
+    session._save()
+    assert ends(6) == ends(7) == [[2, 5]]
+    assert train(out=out, resume=True, figures=False).configuration.extended_from == ((2, 5),)
+    assert ends(8) == [[2, 5], 7]
+
+
+def test_an_identity_of_before_stays_what_it_was(preset):
+    configuration = configure(preset=preset, **SMALL)
+    stored = configuration.as_dict()
+    assert stored.pop("extended_from") == []
+    assert from_dict(stored).identity == configuration.identity
+    for damaged in ("many", [1.5], [[1, 2, 3]], 3):
+        with pytest.raises(InputError, match="not the configuration of an experiment"):
+            from_dict({**stored, "extended_from": damaged})
 
 
 @pytest.mark.parametrize("agents", [12, 24, 48, 96])

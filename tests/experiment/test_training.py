@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ import xarray as xr
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 import fedrain
-from fedrain.agents import Batch
+from fedrain.agents import DDPG, Batch
 from fedrain.agents.step import Draws, draw, learn, start_training
 from fedrain.climate import BAND_NAMES
 from fedrain.errors import FailureError, InputError
@@ -29,6 +30,7 @@ from fedrain.experiment.training import Session, checkpoints_of
 from fedrain.federation import Sharing, average
 from fedrain.io import read_arrays
 from fedrain.plotting import interval
+from tests.climate.models import Layered
 from tests.experiment.small import SMALL, small_preset
 
 KEY = jax.random.key(0)  # nothing is random in these environments
@@ -233,6 +235,14 @@ def test_policy_is_a_plain_function(tmp_path, preset):
     np.testing.assert_allclose(temperature(env, state), stored, atol=1e-4)
     with pytest.raises(InputError, match="no agent 2"):
         run.policy(agent=2)
+    assert policies[0](np.zeros((5, 3, 6))).shape == (5, 3, env.spec.action_size)
+    for shape in ((12,), (6, 3), (2, 18), (4, 3, 3), ()):  # of as many numbers, some of them
+        wrong = shape[-1] if shape else 1
+        with pytest.raises(InputError, match=f"of this agent has 6 numbers, not {wrong}$"):
+            policies[0](np.zeros(shape))
+    assert policies[0].outputs[:3] == ("D", "A at 82.5°S", "A at 67.5°S")
+    assert policies[1].outputs[-3] == "B at 82.5°N"
+    assert "4 episodes, 2 seeds, " in repr(run)
 
 
 def test_sampled_policy_is_a_plain_function_of_the_step(tmp_path, preset):
@@ -307,5 +317,61 @@ def test_a_seed_that_diverges_stops_alone(tmp_path, preset):
     configuration = configure(preset=preset, seeds=1, agents=2, episodes=5, **SMALL)
     run = train(configuration, tmp_path / "run", say=said.append)
     assert any("seed 0 stops: agent" in line and "at step" in line for line in said)
+    assert not any("continue" in line for line in said)
     with pytest.raises(FailureError, match="no seed has finite results"):
         run.summary()
+
+
+def test_a_diverged_seed_is_left_out_however_its_climate_looks(tmp_path, preset):
+    """What is evaluated may be finite: it was not trained to the end."""
+    said = []
+    configuration = configure(preset=preset, agents=2, seeds=2, episodes=3, **SMALL)
+    session = Session(configuration, tmp_path / "run", said.append)
+    first = session.trainer.trainings[0]
+    session.trainer.trainings[0] = first._replace(diverged_at=first.diverged_at.at[1].set(7))
+    session.run()
+    run = load(tmp_path / "run")
+    assert said[-1].startswith("seed 0 stops: agent 1 ")
+    assert said[-1].endswith("at step 7; the other seeds continue")
+    assert np.isnan(run.returns.returns.sel(seed=0)).all()
+    assert np.isfinite(run.skills()[0].globe)
+    for found in (run.summary(), run.evaluate(start=10.0)):
+        assert found["diverged_seeds"] == [0]
+        assert len(found["per_seed"]) == 1
+    assert run.whole_seeds("global") == [1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silent(DDPG):
+    """Has no loss to log."""
+
+    def update(self, agent, batch, key, step, spec):
+        after, losses = super().update(agent, batch, key, step, spec)
+        return after, losses._replace(critic_loss=losses.q * jnp.nan)
+
+
+def test_what_is_not_there_is_not_logged(tmp_path, preset, caplog):
+    configuration = configure(algo=Silent, preset=preset, agents=2, episodes=4, **SMALL)
+    session = Session(configuration, tmp_path / "run", print)
+    session.trainer.play(False)
+    session.trainer.history["critic_loss"] *= np.nan
+    with caplog.at_level("WARNING"):
+        session.run()
+    assert "NaN" not in caplog.text
+    shown = {v.tag for e in events_in(tmp_path / "run" / "events") for v in e.summary.value}
+    assert "actor_loss/seed_0/region_1" in shown
+
+
+def test_a_run_to_start_from_gets_what_was_named(tmp_path, preset):
+    options = {"model": Layered, "agents": 2, "episodes": 2, "episode_length": 5, "preset": preset}
+    options |= {"target": np.zeros(6), "figures": False, "say": lambda _: None}
+    train(out=tmp_path / "a", **options)
+    second = train(out=tmp_path / "b", start_from=tmp_path / "a", **options)
+    assert second.configuration.start_from is not None
+    assert "2 episodes, 1 seed, " in repr(second)
+    third = train(
+        out=tmp_path / "c", start_from=str(tmp_path / "a"), **options | {"model": Layered()}
+    )
+    np.testing.assert_array_equal(third.returns.returns, second.returns.returns)
+    with pytest.raises(InputError, match="name it again with --model"):
+        train(out=tmp_path / "d", start_from=tmp_path / "a", preset=preset, figures=False)

@@ -151,7 +151,9 @@ class Machines:
 
 
 def small(folder, **options):
-    chosen = {"env": "ebm-v2", "agents": 2, "sync_every": 3, "episodes": 9, **options}
+    chosen = {"env": "ebm-v2", "agents": 2, "episodes": 9, **options}
+    if chosen["agents"] > 1:
+        chosen.setdefault("sync_every", 3)
     return configure(preset=small_preset(folder), **chosen, **SMALL)
 
 

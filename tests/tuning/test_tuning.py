@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.agents import ALGORITHMS, load_algorithm
+from fedrain.agents import ALGORITHMS, Algorithm, load_algorithm
 from fedrain.agents.presets import make_algorithm
 from fedrain.cli import main
 from fedrain.errors import InputError
@@ -105,10 +105,12 @@ def test_a_study_ends_in_a_preset(tmp_path, capsys):
     assert 0.01 <= best.tau <= 0.1
     assert make_algorithm("ddpg", found["hyperparameters"]) == best
     assert main([*command, "--objective", "return"]) == 2
-    assert "another experiment" in capsys.readouterr().err
+    assert "another experiment or of another space (objective differs)" in capsys.readouterr().err
+    assert main([*command, "--episodes", "3", "--set", "batch_size=8"]) == 2
+    assert "(episodes, hyperparameters.batch_size differ)" in capsys.readouterr().err
     space.write_text("[ddpg]\nwidth = [8, 16]\ntau = { low = 0.01, high = 0.1, log = true }\n")
     assert main(command) == 2
-    assert "another space" in capsys.readouterr().err
+    assert "another space (space.width differs)" in capsys.readouterr().err
     (tmp_path / "thesis.tex").write_text("years of work")
     command[command.index(str(tmp_path / "s"))] = str(tmp_path / "thesis.tex")
     assert main(command) == 2
@@ -244,6 +246,14 @@ def test_an_algorithm_of_ones_own_and_its_parts_can_be_tuned(tmp_path, capsys):
 def test_without_a_table_the_nearest_built_in_one_counts(tmp_path):
     (tmp_path / "bold.py").write_text(OWN)
     assert load_space(f"{tmp_path / 'bold.py'}:Bold") == load_space("ddpg")
+
+
+def test_an_algorithm_from_scratch_needs_a_space_of_its_own():
+    kind = type("Mine", (Algorithm,), dict.fromkeys(Algorithm.__abstractmethods__))
+    with pytest.raises(
+        InputError, match=r"^Mine has no search space: give --space FILE, with a ta"
+    ):
+        load_space(kind)
 
 
 def test_a_study_is_of_one_experiment_whatever_the_preset_has_of_what_is_searched(tmp_path):

@@ -1,0 +1,119 @@
+"""How the climate of a run answers a forcing, with its policy and without."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, UInt32
+
+from fedrain.agents import Algorithm
+from fedrain.agents.networks import Network
+from fedrain.agents.step import EVALUATION, agent_keys
+from fedrain.baselines import constant
+from fedrain.baselines.optimise import has_gradient
+from fedrain.baselines.proportional import can_be_proportional, proportional_control
+from fedrain.baselines.response import DOUBLING, STEPS, Control, Response, hold_actions, respond
+from fedrain.envs import Environment, EnvParams, State
+from fedrain.experiment.evaluation import policy_actions
+from fedrain.experiment.run import Run
+from fedrain.tables import GAP, Table
+
+
+@dataclass(frozen=True)
+class LearntControl:
+    """The policies of all agents of one seed, without exploration."""
+
+    algorithm: Algorithm
+
+    def __call__(
+        self,
+        environment: Environment,
+        held: tuple[Network, UInt32[Array, ""]],
+        state: State,
+        observation: Float[Array, "agent obs"],
+        step: Int[Array, ""],
+        params: EnvParams,
+    ) -> Float[Array, "agent action"]:
+        """What they do."""
+        del state, params
+        actor, seed = held
+        keys = agent_keys(seed, EVALUATION, self.algorithm.schedule.streams(environment.regions))
+        return policy_actions(environment, self.algorithm, actor, observation, keys, step)
+
+
+def policy_responses(
+    environment: Environment,
+    algorithm: Algorithm,
+    actors: Network,
+    seeds: tuple[int, ...],
+    forcings: tuple[float, ...] = (DOUBLING,),
+    steps: int = STEPS,
+) -> list[dict[str, dict[float, Response]]]:
+    """Of every seed, as :func:`fedrain.baselines.response.respond` gives them."""
+    control = LearntControl(algorithm)
+    every = []
+    for i, seed in enumerate(seeds):
+        actor = jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf)[i], actors)
+        held = (actor, jnp.asarray(seed, jnp.uint32))
+        every.append(respond(environment, control, held, forcings, seed, steps))
+    return every
+
+
+def responses(
+    run: Run,
+    policy: str = "local",
+    forcings: tuple[float, ...] = (DOUBLING,),
+    steps: int = STEPS,
+    say: Callable[[str], None] = print,
+) -> dict[str, dict[float, Response]]:
+    """The responses of the policy, of what it is held against, and of the truth if there is one.
+
+    Args:
+        run: A finished run.
+        policy: ``local`` or ``global``; the mean over the seeds.
+        forcings: In W m⁻² of outgoing longwave radiation.
+        steps: Until a climate is in equilibrium.
+        say: Told in one line what is left out.
+    """
+    environment = run.configuration.make_environment()
+    seeds = tuple(run.whole_seeds(policy))
+    places = jnp.array([run.configuration.seeds.index(seed) for seed in seeds])
+    actors = jax.tree.map(lambda leaf: jnp.asarray(leaf)[places], run.actors(policy))
+    algorithm = run.configuration.make_algorithm()
+    every = policy_responses(environment, algorithm, actors, seeds, forcings, steps)
+    found = {"policy": {f: Response.mean([one["model"][f] for one in every]) for f in forcings}}
+    fixed: dict[str, tuple[Control, Any]] = {
+        "static": (hold_actions, jnp.asarray(environment.static_actions, jnp.float32))
+    }
+    if has_gradient(environment):
+        best = constant(environment).actions[0]
+        fixed["constant"] = (hold_actions, jnp.asarray(best, jnp.float32))
+    else:
+        say(f"left out: constant ({type(environment.model).__name__} has no gradient)")
+    if can_be_proportional(environment):
+        fixed["proportional"] = proportional_control(environment)
+    for name, (control, held) in fixed.items():
+        found[name] = respond(environment, control, held, forcings, 0, steps)["model"]
+    if "truth" in every[0]:
+        found["truth"] = {f: Response.mean([one["truth"][f] for one in every]) for f in forcings}
+    return found
+
+
+def response_table(found: dict[str, dict[float, Response]]) -> str:
+    """For people."""
+    rows = []
+    for name, by_forcing in found.items():
+        for forcing, one in by_forcing.items():
+            rows.append(
+                [
+                    name,
+                    f"{forcing:+g}",
+                    f"{one.warming:.2f}",
+                    f"{one.feedback:.2f}" if abs(one.feedback) < 1000 else GAP,
+                    f"{one.polar_amplification:.2f}",
+                ]
+            )
+    head = ["", "forcing (W m⁻²)", "warming (K)", "feedback (W m⁻² K⁻¹)", "polar amplification"]
+    return Table("", head, rows).text()
