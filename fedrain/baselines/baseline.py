@@ -13,9 +13,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from fedrain.climate import SURFACE_TEMPERATURE, Physics, Skill, band_skill
+from fedrain.climate import Physics, Skill, band_skill
 from fedrain.climate.columns import is_integer
-from fedrain.climate.fields import OUTGOING_LONGWAVE
 from fedrain.climate.layout import Layout
 from fedrain.climate.model import ModelState, no_forcing
 from fedrain.climate.models.host import clear_failures
@@ -159,37 +158,37 @@ def play(
     key: Key[Array, ""],
     model_runs: int,
     begin: float,
+    params: EnvParams | None = None,
 ) -> Baseline:
-    """The baseline that these actions are. Call it under :func:`precise`."""
-    params = environment.free_params
+    """The baseline that these actions are. Call it under :func:`precise`.
+
+    ``params`` are start, target, forcing and noise, if they are not the environment's own.
+    """
+    params = (params or environment.params).free
     played = rollout(environment, jnp.asarray(actions), params, key)
     shown = jax.vmap(environment.fields)(played.state)
     fields = {one: np.asarray(values) for one, values in shown.items()}
     columns, last = environment.model.columns, environment.last_judged
     end = jax.tree.map(lambda leaf: leaf[last], played.state)
-    target = environment.target(end, params)
-    fluxes = environment.fluxes(end, environment.parameters(jnp.asarray(actions[last])), params)
+    action = jnp.asarray(actions[last])
+    target, shown = environment.judged_against(end, action, params)
+    fluxes = {one: np.asarray(values, float) for one, values in shown.items()}
     skills = {
         one: band_skill(columns, fields[one][last], np.asarray(target[one]))
         for one, _ in environment.judged
     } | {
-        one: band_skill(columns, np.asarray(fluxes[one], float), reference)
+        one: band_skill(columns, fluxes[one], reference)
         for one, reference in environment.flux_references.items()
     }
-    own = environment.own_parameters(jnp.asarray(actions[last]))
-    name_of, longwave = SURFACE_TEMPERATURE.name, fluxes.get(OUTGOING_LONGWAVE.name)
-    celsius = any(f.name == name_of and f.unit == "degC" for f in environment.model.fields)
-    known = celsius and longwave is not None
+    own = environment.own_parameters(action)
     return Baseline(
         name=name,
         skill=skills[environment.judged[0][0]],
         errors={one: skill.globe for one, skill in skills.items()},
-        physics=Physics.of(
-            environment.learnt,
-            columns,
+        physics=environment.physics(
             {symbol: np.asarray(values) for symbol, values in own.items()},
-            fields[name_of][last] if known else None,
-            np.asarray(longwave, float) if known else None,
+            {one: values[last] for one, values in fields.items()},
+            fluxes,
         ),
         returns=np.asarray(played.returns),
         fields=fields,

@@ -19,6 +19,7 @@ from scipy.special import ndtr
 from fedrain.baselines.baseline import Baseline, episode_key, hold, play, precise
 from fedrain.climate import Columns
 from fedrain.envs import Environment, EnvParams
+from fedrain.envs.options import has_own_target
 from fedrain.errors import InputError, MissingExtraError
 
 ENSEMBLE = 300
@@ -51,14 +52,14 @@ def enki(
     groups = [list(agents)] if environment.shared_climate else [[agent] for agent in agents]
     with precise(environment):
         static = jnp.asarray(environment.static_actions)
-        target = _target(environment, static, environment.free_params, key)
+        target = _target(environment, static, environment.params.free, key)
         inversions = [
             _Inversion(environment, group, seed + i, ensemble, iterations, target)
             for i, group in enumerate(groups)
         ]
         for _ in range(iterations):
             members = np.concatenate([one.members() for one in inversions], axis=1)
-            final = _run(environment, jnp.asarray(members), environment.free_params, key)
+            final = _run(environment, jnp.asarray(members), environment.params.free, key)
             for one in inversions:
                 one.update(np.asarray(final, float))
         action = np.concatenate([one.mean() for one in inversions])
@@ -189,8 +190,11 @@ def _target(
     key: Key[Array, ""],
 ) -> Float[Array, "agent value"]:
     """What the judged fields should be at the end, which may depend on the episode."""
-    final, _ = hold(environment, action, params, key)
-    targets = environment.targets(final, params)
+    if has_own_target(environment):
+        state, _ = hold(environment, action, params, key)
+    else:
+        state, _ = environment.reset(key, params)
+    targets = environment.targets(state, params)
     return _by_agent(environment, {n: environment.own(v) for n, v in targets.items()})
 
 

@@ -64,7 +64,7 @@ def minimise(
 
     def evaluate(scaled: Float[np.ndarray, " variable"]) -> tuple[float, np.ndarray]:
         given = jnp.asarray(scaled.reshape(shape))
-        value, slope = _value_and_slope(environment, objective, given, environment.free_params, key)
+        value, slope = _value_and_slope(environment, objective, given, environment.params.free, key)
         return float(value), np.asarray(slope, float).ravel()
 
     try:

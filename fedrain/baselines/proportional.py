@@ -17,9 +17,9 @@ from jaxtyping import Array, Float, Int, Key
 
 from fedrain.baselines.baseline import Baseline, episode_key, play, precise
 from fedrain.baselines.response import Control
-from fedrain.climate import Skill, band_skill
+from fedrain.climate import Skill
 from fedrain.climate.columns import is_integer
-from fedrain.envs import Environment, EnvParams, State, rollout
+from fedrain.envs import Environment, EnvParams, State
 from fedrain.errors import InputError
 
 #: Action units per kelvin: of A, in hundreds of W m⁻², 300 W m⁻² K⁻¹.
@@ -46,20 +46,17 @@ def proportional(
     control, held = proportional_control(environment, gain, diffusivity)
     with precise(environment):
         held = jax.tree.map(jnp.asarray, held)
-        actions = _actions(environment, control, held, environment.free_params, key)
+        actions = _actions(environment, control, held, environment.params.free, key)
         return play("proportional", environment, np.asarray(actions), key, 1, begin)
 
 
 def proportional_skill(environment: Environment, params: EnvParams, seed: int = 0) -> Skill:
     """Skill of the rule in an episode of other params, such as another forcing, in float32."""
     control, held = proportional_control(environment)
-    key, given = episode_key(seed), jax.tree.map(jnp.asarray, params)
-    actions = _actions(environment, control, held, given, key)
-    played = rollout(environment, actions, given, key)
-    end = jax.tree.map(lambda leaf: leaf[environment.last_judged], played.state)
-    name = environment.judged[0][0]
-    field, target = environment.fields(end)[name], environment.target(end, given)[name]
-    return band_skill(environment.model.columns, np.asarray(field), np.asarray(target))
+    begin, key = time.perf_counter(), episode_key(seed)
+    given = jax.tree.map(jnp.asarray, params.free)
+    actions = np.asarray(_actions(environment, control, held, given, key))
+    return play("proportional", environment, actions, key, 1, begin, given).skill
 
 
 def can_be_proportional(environment: Environment) -> bool:

@@ -129,7 +129,7 @@ def respond(
     check_response(environment)
     environment = calm(environment)
     window = _window(environment)
-    params = jax.tree.map(jnp.asarray, environment.free_params)
+    params = jax.tree.map(jnp.asarray, environment.params.free)
     added = jnp.asarray((0.0, *forcings))
     base = params.forcing[FORCING].mean()
     several = params._replace(

@@ -37,11 +37,6 @@ from fedrain.errors import InputError
 class Environment(Setup):
     """A task as pure functions. :func:`fedrain.envs.make` makes them."""
 
-    @property
-    def free_params(self) -> EnvParams:
-        """The task's own, without analyses: how policies are judged."""
-        return self.params._replace(analysis_every=None)
-
     # ---------------------------------------------------------------- what happens
 
     def reset(
@@ -286,6 +281,12 @@ class Environment(Setup):
         else:
             return {}
         return {name: self._lay(self.own(shown[name])) for name in FLUXES}
+
+    def judged_against(
+        self, state: State, action: ArrayLike, params: EnvParams
+    ) -> tuple[dict[str, Float[Array, "column ..."]], dict[str, Float[Array, " column"]]]:
+        """Target and fluxes after a step with these actions."""
+        return self.target(state, params), self.fluxes(state, self.parameters(action), params)
 
     def targets(
         self, state: State, params: EnvParams | None = None

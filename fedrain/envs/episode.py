@@ -35,6 +35,11 @@ class EnvParams(NamedTuple):
     analysis_every: Int[Array, ""] | None = None
     smooth: Float[Array, ""] | None = None
 
+    @property
+    def free(self) -> "EnvParams":
+        """Without analyses: how policies are judged, however they were trained."""
+        return self._replace(analysis_every=None)
+
 
 class State(NamedTuple):
     """The state of every climate, what forces it, and the number of steps since the start.

@@ -1,6 +1,6 @@
 """The models of the package's own tasks, made from what a person may say of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fedrain.climate import (
@@ -9,6 +9,7 @@ from fedrain.climate import (
     ClimlabModel,
     EnergyBalanceModel,
     Grid,
+    ParameterTable,
 )
 from fedrain.climate.models.energy_budget import EnergyBudgetModel, budget_parameters
 from fedrain.climate.models.ice_albedo import IceAlbedoModel, TwinModel, twin_parameters
@@ -37,15 +38,27 @@ def energy_balance(
     return model if backend == "jax" else ClimlabModel(model)
 
 
+def _on_grid(
+    kind: Callable[..., ClimateModel],
+    parameters: Callable[[Grid], ParameterTable],
+    latitudes: int,
+    bounds: Mapping[str, Sequence[float]] | None,
+    static: Mapping[str, Any] | None,
+    **more: Any,
+) -> ClimateModel:
+    """A model whose table is made for its grid."""
+    grid = Grid(latitudes)
+    table = parameters(grid).replace(bounds=bounds, static=static)
+    return kind(grid=grid, table=table, **more)
+
+
 def energy_budget(
     latitudes: int = 96,
     bounds: Mapping[str, Sequence[float]] | None = None,
     static: Mapping[str, Any] | None = None,
 ) -> ClimateModel:
     """The energy balance model with D, A, B and albedo by latitude, and its fluxes."""
-    grid = Grid(latitudes)
-    table = budget_parameters(grid).replace(bounds=bounds, static=static)
-    return EnergyBudgetModel(grid=grid, table=table)
+    return _on_grid(EnergyBudgetModel, budget_parameters, latitudes, bounds, static)
 
 
 #: K: standard deviation of the noise that the weather of ``ebm-twin`` adds in a step.
@@ -59,9 +72,7 @@ def twin(
     weather: float = WEATHER,
 ) -> ClimateModel:
     """The model without ice, whose albedo agents set."""
-    grid = Grid(latitudes)
-    table = twin_parameters(grid).replace(bounds=bounds, static=static)
-    return TwinModel(grid=grid, table=table, weather=weather)
+    return _on_grid(TwinModel, twin_parameters, latitudes, bounds, static, weather=weather)
 
 
 def twin_truth(model: Any) -> ClimateModel:
@@ -75,9 +86,7 @@ def seasonal(
     static: Mapping[str, Any] | None = None,
 ) -> ClimateModel:
     """Land and ocean through the year."""
-    grid = Grid(latitudes)
-    table = seasonal_parameters(grid).replace(bounds=bounds, static=static)
-    return SeasonalModel(grid=grid, table=table)
+    return _on_grid(SeasonalModel, seasonal_parameters, latitudes, bounds, static)
 
 
 def radiative_convective(
@@ -86,6 +95,4 @@ def radiative_convective(
     static: Mapping[str, Any] | None = None,
 ) -> ClimateModel:
     """Radiation and convection on 17 levels at each latitude."""
-    grid = Grid(latitudes)
-    table = column_parameters(grid).replace(bounds=bounds, static=static)
-    return RadiativeConvectiveModel(grid=grid, table=table)
+    return _on_grid(RadiativeConvectiveModel, column_parameters, latitudes, bounds, static)

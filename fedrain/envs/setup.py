@@ -3,16 +3,23 @@
 Everything here is static: two environments that are equal in it share what is compiled.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import ArrayLike, Float
 
 from fedrain.climate.columns import Regions, frozen
-from fedrain.climate.fields import ABSORBED_SHORTWAVE, OUTGOING_LONGWAVE, Field
+from fedrain.climate.fields import (
+    ABSORBED_SHORTWAVE,
+    OUTGOING_LONGWAVE,
+    SURFACE_TEMPERATURE,
+    Field,
+)
 from fedrain.climate.model import ClimateModel
 from fedrain.climate.parameters import ParameterTable
+from fedrain.climate.physics import Physics
 from fedrain.envs.checks import check_setup
 from fedrain.envs.episode import EnvParams
 from fedrain.envs.observation import Observation
@@ -132,6 +139,24 @@ class Setup:
         has = {one.name for one in self.model.fields}
         has |= set(FLUXES) if hasattr(self.model, "fluxes") else set()
         return {n: np.asarray(own[n]) for n in FLUXES if n in own and n in has - set(judged)}
+
+    def physics(
+        self,
+        parameters: Mapping[str, ArrayLike],
+        fields: Mapping[str, Float[np.ndarray, "column ..."]],
+        fluxes: Mapping[str, Float[np.ndarray, " column"]],
+    ) -> Physics:
+        """How plausible a climate is: of the parameters in force, and of what they led to."""
+        temperature, longwave = SURFACE_TEMPERATURE.name, OUTGOING_LONGWAVE.name
+        known = temperature in fields and longwave in fluxes
+        known = known and self.field(temperature).unit == "degC"
+        return Physics.of(
+            self.learnt,
+            self.model.columns,
+            parameters,
+            fields[temperature] if known else None,
+            fluxes[longwave] if known else None,
+        )
 
     @cached_property
     def observation(self) -> Observation:

@@ -11,9 +11,7 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 from fedrain.agents import Algorithm, View
 from fedrain.agents.networks import Network
 from fedrain.agents.step import EVALUATION, agent_keys, environment_key
-from fedrain.climate import BAND_NAMES, Skill, band_skill
-from fedrain.climate.fields import OUTGOING_LONGWAVE, SURFACE_TEMPERATURE
-from fedrain.climate.physics import Physics
+from fedrain.climate import BAND_NAMES, Physics, Skill, band_skill
 from fedrain.envs import AgentSpec, Environment, EnvParams, State
 
 
@@ -57,16 +55,12 @@ class Evaluation(NamedTuple):
 
     def physics(self, environment: Environment) -> list[Physics]:
         """Energy budget and parameters of every seed after the last step."""
-        last, name = environment.last_judged, SURFACE_TEMPERATURE.name
-        known = name in self.fields and OUTGOING_LONGWAVE.name in self.fluxes
-        celsius = known and environment.field(name).unit == "degC"
+        last = environment.last_judged
         return [
-            Physics.of(
-                environment.learnt,
-                environment.model.columns,
+            environment.physics(
                 {symbol: values[i, last] for symbol, values in self.parameters.items()},
-                self.fields[name][i, last] if celsius else None,
-                self.fluxes[OUTGOING_LONGWAVE.name][i] if celsius else None,
+                {name: values[i, last] for name, values in self.fields.items()},
+                {name: values[i] for name, values in self.fluxes.items()},
             )
             for i in range(len(self.returns))
         ]
@@ -88,24 +82,10 @@ def evaluate(
         seeds: Whatever is random is derived from these.
         params: Start, target, forcing and noise, if they are not the environment's own.
     """
-    given = free(environment, params)
+    given = jax.tree.map(jnp.asarray, (params or environment.params).free)
     numbers = jnp.asarray(seeds, jnp.uint32)
     played = _play(environment, algorithm, given, actors, numbers)
     return Evaluation(*jax.device_get(played))
-
-
-def free(environment: Environment, params: EnvParams | None) -> EnvParams:
-    """What an evaluation plays with: no analyses, whatever the training has."""
-    given = (environment.params if params is None else params)._replace(analysis_every=None)
-    return jax.tree.map(jnp.asarray, given)
-
-
-def judged_state(
-    environment: Environment, state: State, action: Float[Array, "agent action"], params: EnvParams
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Target and fluxes after a step with these actions."""
-    parameters = environment.parameters(action)
-    return environment.target(state, params), environment.fluxes(state, parameters, params)
 
 
 @partial(jax.jit, static_argnames=("environment", "algorithm"))
@@ -128,7 +108,7 @@ def _play(
             )
             shown = environment.fields(state)
             judged = {name: shown[name] for name, _ in environment.judged}
-            more = judged_state(environment, state, action, params)
+            more = environment.judged_against(state, action, params)
             own = environment.own_parameters(action)
             return (state, observation), (judged, reward, own, *more)
 

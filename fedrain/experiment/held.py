@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, UInt32
 
 from fedrain.agents.step import EVALUATION, environment_key
 from fedrain.envs import Environment, EnvParams, rollout
-from fedrain.experiment.evaluation import Evaluation, free, judged_state
+from fedrain.experiment.evaluation import Evaluation
 
 #: It is called once or twice: what optimising it would take is more than what that would save.
 ONCE = {"xla_backend_optimization_level": 0}
@@ -34,7 +34,7 @@ def hold(
         seeds: Those of the policies that they are compared with.
         params: Start, target, forcing and noise, if they are not the environment's own.
     """
-    given = free(environment, params)
+    given = jax.tree.map(jnp.asarray, (params or environment.params).free)
     numbers = jnp.asarray(seeds, jnp.uint32)
     held = _hold(environment, given, jnp.asarray(actions, jnp.float32), numbers)
     return Evaluation(*jax.device_get(held))
@@ -55,7 +55,7 @@ def _hold(
         shown = jax.vmap(environment.fields)(played.state)
         judged = {name: shown[name] for name, _ in environment.judged}
         end = jax.tree.map(lambda leaf: leaf[environment.last_judged], played.state)
-        more = judged_state(environment, end, actions, params)
+        more = environment.judged_against(end, actions, params)
         return judged, played.returns, parameters, *more
 
     return jax.vmap(one)(seeds)

@@ -78,9 +78,7 @@ def responses(
         say: Told in one line what is left out.
     """
     environment = run.configuration.make_environment()
-    seeds = tuple(run.whole_seeds(policy))
-    places = jnp.array([run.configuration.seeds.index(seed) for seed in seeds])
-    actors = jax.tree.map(lambda leaf: jnp.asarray(leaf)[places], run.actors(policy))
+    seeds, actors = run.whole_actors(policy)
     algorithm = run.configuration.make_algorithm()
     every = policy_responses(environment, algorithm, actors, seeds, forcings, steps)
     found = {"policy": {f: Response.mean([one["model"][f] for one in every]) for f in forcings}}

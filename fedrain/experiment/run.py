@@ -276,6 +276,12 @@ class Run:
         """The weights of all actors, stacked as seed, agent."""
         return read_actors(self.folder, self.configuration, kind)
 
+    def whole_actors(self, kind: str = "local") -> tuple[tuple[int, ...], Network]:
+        """The seeds that have not diverged, and their actors."""
+        seeds = tuple(self.whole_seeds(kind))
+        places = np.array([self.configuration.seeds.index(seed) for seed in seeds])
+        return seeds, jax.tree.map(lambda leaf: np.asarray(leaf)[places], self.actors(kind))
+
     def plot_returns(self) -> "Figure":
         """Returns over the run."""
         from fedrain.experiment.report import returns_figure

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
@@ -141,9 +140,7 @@ def evaluate_forced(
     """
     environment = run.configuration.make_environment()
     algorithm = run.configuration.make_algorithm()
-    seeds = tuple(run.whole_seeds(kind))
-    places = jnp.array([run.configuration.seeds.index(seed) for seed in seeds])
-    actors = jax.tree.map(lambda leaf: jnp.asarray(leaf)[places], run.actors(kind))
+    seeds, actors = run.whole_actors(kind)
     unit = unit_text(environment.judged_fields[0].difference_unit)
     missing: dict[str, list[str]] = {}  # what is left out, by the reason
     best = None

@@ -335,9 +335,8 @@ def _starting_from(configuration: Configuration, run: Run) -> tuple[Configuratio
     """
     same = run.configuration.agents == configuration.agents
     policy = "local" if same else "global"
-    actors, whole = run.actors(policy), run.whole_seeds(policy)
-    places = [run.configuration.seeds.index(seed) for seed in whole]
-    seeds = [places[i % len(places)] for i in range(len(configuration.seeds))]
+    whole, actors = run.whole_actors(policy)
+    seeds = np.arange(len(configuration.seeds)) % len(whole)
     agents = np.arange(configuration.agents) if same else np.zeros(configuration.agents, int)
     picked = jax.tree.map(lambda leaf: np.asarray(leaf)[seeds][:, agents], actors)
     fresh = Trainer(configuration, configuration.make_environment()).actors()

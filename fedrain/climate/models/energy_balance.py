@@ -45,8 +45,30 @@ FORCINGS = (
 )
 
 
+class OnLatitudes:
+    """What every model on a grid of latitudes has, whatever its state is."""
+
+    grid: Grid
+
+    @property
+    def columns(self) -> Columns:
+        """The latitudes of the model."""
+        return self.grid.columns
+
+    @property
+    def forcings(self) -> tuple[Forcing, ...]:
+        """Longwave and solar."""
+        return FORCINGS
+
+    def _check_positive(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise InputError(f"{name} must be a positive number, not {value!r}")
+
+
 @dataclass(frozen=True)
-class EnergyBalance:
+class EnergyBalance(OnLatitudes):
     """What every energy balance model on a grid of latitudes has: all that never changes in a run.
 
     Subclasses say what the state is, and how it moves.
@@ -60,20 +82,7 @@ class EnergyBalance:
     steps_per_year: int = 90
 
     def __post_init__(self) -> None:
-        for name in ("solar_constant", "water_depth", "steps_per_year"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise InputError(f"{name} must be a positive number, not {value!r}")
-
-    @property
-    def columns(self) -> Columns:
-        """The latitudes of the model."""
-        return self.grid.columns
-
-    @property
-    def forcings(self) -> tuple[Forcing, ...]:
-        """Longwave and solar."""
-        return FORCINGS
+        self._check_positive("solar_constant", "water_depth", "steps_per_year")
 
     @property
     def days_per_step(self) -> float:

@@ -26,19 +26,23 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key
 
 from fedrain.climate.climatology import ncep_profiles
-from fedrain.climate.columns import Columns, frozen
+from fedrain.climate.columns import frozen
 from fedrain.climate.diffusion import diffuse
 from fedrain.climate.fields import (
     ABSORBED_SHORTWAVE,
     OUTGOING_LONGWAVE,
     SURFACE_TEMPERATURE,
     Field,
-    Forcing,
 )
 from fedrain.climate.grid import Grid
 from fedrain.climate.insolation import SOLAR_CONSTANT, Orbit, annual_insolation
 from fedrain.climate.model import Forcings
-from fedrain.climate.models.energy_balance import FORCINGS, SECONDS_PER_DAY, WATER_HEAT_CAPACITY
+from fedrain.climate.models.energy_balance import (
+    FORCINGS,
+    SECONDS_PER_DAY,
+    WATER_HEAT_CAPACITY,
+    OnLatitudes,
+)
 from fedrain.climate.parameters import Parameter, Parameters, ParameterTable
 from fedrain.climate.reanalysis import air_table, on_columns
 from fedrain.errors import InputError
@@ -213,7 +217,7 @@ def column_parameters(grid: Grid) -> ParameterTable:
 
 
 @dataclass(frozen=True)
-class RadiativeConvectiveModel:
+class RadiativeConvectiveModel(OnLatitudes):
     """Columns of a surface and 17 layers of air at each latitude, in the annual mean.
 
     Args:
@@ -242,10 +246,7 @@ class RadiativeConvectiveModel:
     shortwave_absorptivity: Sequence[float] = SHORTWAVE_ABSORPTIVITY
 
     def __post_init__(self) -> None:
-        for name in ("solar_constant", "water_depth", "days_per_step"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise InputError(f"{name} must be a positive number, not {value!r}")
+        self._check_positive("solar_constant", "water_depth", "days_per_step")
         for name in ("well_mixed", "window"):
             value = getattr(self, name)
             if not 0 <= value <= 1:
@@ -262,19 +263,9 @@ class RadiativeConvectiveModel:
     # ---------------------------------------------------------------- what never changes
 
     @property
-    def columns(self) -> Columns:
-        """The latitudes of the model."""
-        return self.grid.columns
-
-    @property
     def fields(self) -> tuple[Field, ...]:
         """Temperatures of air and surface, and the fluxes at the top."""
         return (AIR_TEMPERATURE, SURFACE_TEMPERATURE, OUTGOING_LONGWAVE, ABSORBED_SHORTWAVE)
-
-    @property
-    def forcings(self) -> tuple[Forcing, ...]:
-        """Longwave and solar."""
-        return FORCINGS
 
     @property
     def time_step(self) -> float:

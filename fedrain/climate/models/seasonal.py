@@ -21,19 +21,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Key
 
-from fedrain.climate.columns import Columns, frozen
+from fedrain.climate.columns import frozen
 from fedrain.climate.diffusion import convergence, diffuse
 from fedrain.climate.fields import (
     ABSORBED_SHORTWAVE,
     OUTGOING_LONGWAVE,
     SURFACE_TEMPERATURE,
     Field,
-    Forcing,
 )
 from fedrain.climate.grid import Grid
 from fedrain.climate.insolation import DAYS_PER_YEAR, SOLAR_CONSTANT, Orbit, daily_insolation
 from fedrain.climate.model import Forcings
-from fedrain.climate.models.energy_balance import FORCINGS, SECONDS_PER_DAY, WATER_HEAT_CAPACITY
+from fedrain.climate.models.energy_balance import (
+    FORCINGS,
+    SECONDS_PER_DAY,
+    WATER_HEAT_CAPACITY,
+    OnLatitudes,
+)
 from fedrain.climate.parameters import Parameter, Parameters, ParameterTable
 from fedrain.climate.reanalysis import balanced_months, land_fraction, through_the_year
 from fedrain.errors import InputError
@@ -68,7 +72,7 @@ def seasonal_parameters(grid: Grid) -> ParameterTable:
 
 
 @dataclass(frozen=True)
-class SeasonalModel:
+class SeasonalModel(OnLatitudes):
     """The seasonal energy balance model on one grid. Everything that never changes in a run.
 
     Args:
@@ -95,10 +99,7 @@ class SeasonalModel:
     steps_per_year: int = 90
 
     def __post_init__(self) -> None:
-        for name in ("solar_constant", "ocean_depth", "land_depth", "steps_per_year"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise InputError(f"{name} must be a positive number, not {value!r}")
+        self._check_positive("solar_constant", "ocean_depth", "land_depth", "steps_per_year")
         if self.land is not None and not 0 <= self.land <= 1:
             raise InputError(f"land is a share between 0 and 1, not {self.land!r}")
         object.__setattr__(self, "ice_edges", tuple(float(edge) for edge in self.ice_edges))
@@ -109,21 +110,11 @@ class SeasonalModel:
     # ---------------------------------------------------------------- what never changes
 
     @property
-    def columns(self) -> Columns:
-        """The latitudes of the model."""
-        return self.grid.columns
-
-    @property
     def fields(self) -> tuple[Field, ...]:
         """Zonal mean temperature and fluxes; and the temperatures of land and ocean."""
         surface = partial(Field, unit="degC", scale=30.0, low=-90.0, high=90.0)
         own = surface("land_temperature"), surface("ocean_temperature")
         return (SURFACE_TEMPERATURE, OUTGOING_LONGWAVE, ABSORBED_SHORTWAVE, *own)
-
-    @property
-    def forcings(self) -> tuple[Forcing, ...]:
-        """Longwave and solar."""
-        return FORCINGS
 
     @property
     def days_per_step(self) -> float:
