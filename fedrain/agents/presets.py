@@ -253,7 +253,7 @@ _NEEDS = {
 _MAY_BE_ZERO = (
     "drop", "warmup_steps", "policy_noise", "noise_clip", "exploration_noise", "place", "discount",
     "final_noise", "final_rate", "restraint", "proximal", "team", "reach", "knots", "shaping",
-    "noise_reach",
+    "noise_reach", "memory",
 )  # fmt: skip
 _AT_MOST_ONE = (
     "tau", "proximal", "discount", "final_noise", "final_rate", "common_rate", "team", "shaping",

@@ -44,7 +44,13 @@ def take(
     rows: Float[Array, "agent capacity row"],
     bits: UInt32[Array, "agent batch"],
     filled: Int[Array, ""],
+    last: int = 0,
 ) -> Float[Array, "agent batch row"]:
-    """A random choice, with replacement, of the first ``filled`` rows of every agent."""
-    index = bits % filled.astype(bits.dtype)
+    """A random choice, with replacement, of the first ``filled`` rows of every agent.
+
+    Where ``last`` is given, of that many of them at most, the latest.
+    """
+    index = bits % (jnp.minimum(filled, last) if last else filled).astype(bits.dtype)
+    if last:
+        index = index + jnp.maximum(filled - last, 0).astype(bits.dtype)
     return jax.vmap(lambda r, i: r.at[i].get(mode="promise_in_bounds"))(rows, index)

@@ -26,6 +26,8 @@ class Schedule:
     warmup_steps: int = 1000  # uniform random actions before learning starts
     # Where a step of the climate costs more than an update, more can be learnt from it.
     updates: int = 1  # gradient updates per environment step
+    # What was tried beside agents who have changed since misleads.
+    memory: int = 0  # latest steps that are learnt from; 0: all of the run
     # Exploration is needed at first; at the end it only blurs what is learnt from.
     final_noise: float = 1.0  # share of the exploration that is left at the end of the run
     # Ever shorter steps let the weights settle, so that the last policy is no chance find.
@@ -34,6 +36,8 @@ class Schedule:
     common_noise: bool = False  # agents explore what they set together (D, a0, a2) together
     # The climate answers D over tens of steps: noise that is new at each of them averages out.
     common_hold: int = 1  # steps that an exploration of what they set together lasts
+    # A step of the climate shows little of what a parameter does to it: a forecast shows more.
+    hold: int = 1  # steps that an exploration lasts
     # Transport depends on how D differs between neighbours: where each explores for itself, that is
     # noise in which nothing else can be seen.
     noise_reach: float = 0.0  # degrees over which the exploration of neighbours is alike; 0: none

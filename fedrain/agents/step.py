@@ -88,7 +88,12 @@ def draw(
             update,
         )
 
-    draws = jax.vmap(of_agent)(agent_keys(seed, step, schedule.streams(regions)))
+    def at(step: Int[Array, ""]) -> Draws:
+        return jax.vmap(of_agent)(agent_keys(seed, step, schedule.streams(regions)))
+
+    draws = at(step)
+    if schedule.hold > 1:
+        draws = draws._replace(action=at(step - step % schedule.hold).action)
     if schedule.noise_reach:
         draws = draws._replace(action=alike(draws.action, spec, regions, schedule.noise_reach))
     if not schedule.common_noise:
@@ -184,7 +189,7 @@ def learn(
     new = pack(transition).reshape(learners, number // learners, -1)
     at_once = new.shape[1]  # rows that a step adds to a memory: of all agents where it is one
     rows = jax.lax.dynamic_update_slice_in_dim(training.rows, new, step * at_once, axis=1)
-    drawn = take(rows, draws.rows[:learners], (step + 1) * at_once)
+    drawn = take(rows, draws.rows[:learners], (step + 1) * at_once, schedule.memory * at_once)
     keys = draws.update[:learners]
 
     def update(i: Int[Array, ""], carry: tuple[Agent, Losses]) -> tuple[Agent, Losses]:

@@ -21,3 +21,13 @@ def test_draws_are_uniform_over_what_is_filled():
         assert counts[7:].sum() == 0
         # Each count is binomial with mean 10 000 and standard deviation 93.
         assert np.abs(counts[:7] - 10_000).max() < 5 * 93
+
+
+def test_draws_are_of_the_latest_rows():
+    rows = jnp.arange(20.0).reshape(2, 10, 1)
+    bits = jax.random.bits(jax.random.key(0), (2, 40_000))
+    for filled, expected in ((3, {0, 1, 2}), (4, {0, 1, 2, 3}), (9, {5, 6, 7, 8})):
+        for agent, drawn in enumerate(np.asarray(take(rows, bits, jnp.asarray(filled), last=4))):
+            values, counts = np.unique(drawn[:, 0].astype(int) - 10 * agent, return_counts=True)
+            assert set(values.tolist()) == expected
+            assert np.abs(counts - 40_000 / len(expected)).max() < 5 * 100

@@ -207,3 +207,33 @@ def test_random_numbers_do_not_depend_on_who_else_is_here(algo):
     alone = draw(algorithm, SPEC, (2,), SEED, jnp.asarray(5))
     np.testing.assert_array_equal(alone.action[0], together.action[2])
     np.testing.assert_array_equal(alone.rows[0], together.rows[2])
+
+
+def test_an_exploration_may_last_several_steps():
+    """Drawn anew every five steps, and for each agent; batches and updates at every step."""
+    algorithm = small("ddpg", hold=5)
+    draws = [draw(algorithm, SPEC, REGIONS, SEED, jnp.asarray(step)) for step in range(10)]
+    actions = np.stack([one.action for one in draws])
+    for begin in (0, 5):
+        held = actions[begin : begin + 5]
+        np.testing.assert_array_equal(held, np.broadcast_to(held[0], held.shape))
+    assert not np.any(actions[0] == actions[5])
+    assert not np.any(actions[0, 0] == actions[0, 1])
+    assert len({int(one.rows[0, 0]) for one in draws}) == len(draws)
+    assert len({jax.random.key_data(one.update[0]).tobytes() for one in draws}) == len(draws)
+    free = draw(small("ddpg"), SPEC, REGIONS, SEED, jnp.asarray(5))
+    np.testing.assert_array_equal(actions[5], free.action)
+
+
+def test_only_the_latest_steps_are_learnt_from():
+    """With room for one step, the update is that of a batch of this step's transition alone."""
+    algorithm = small("ddpg", memory=1)
+    before = start_training(algorithm, SPEC, REGIONS, SEED, STEPS)
+    step = jnp.asarray(STEPS // 2)
+    draws = draw(algorithm, SPEC, REGIONS, SEED, step)
+    full = before._replace(rows=before.rows + 7.0)  # what older steps have left
+    after = [learn(algorithm, SPEC, one, transition(0), draws, step)[0] for one in (before, full)]
+    jax.tree.map(np.testing.assert_array_equal, after[0].agents, after[1].agents)
+    everything = replace(algorithm, schedule=replace(algorithm.schedule, memory=0))
+    other = learn(everything, SPEC, full, transition(0), draws, step)[0]
+    assert not np.allclose(other.agents.actor[0].weight, after[0].agents.actor[0].weight)
