@@ -269,7 +269,7 @@ def test_what_is_of_ones_own_is_named_again(capsys, tmp_path, monkeypatch):
     assert main(["train", *own, "--preset", preset, "--episodes", "3", "--out", "a"]) == 0
     capsys.readouterr()
     assert main(["evaluate", "a", "--json"]) == 2
-    assert "name it again with --env mine.py:task" in capsys.readouterr().err
+    assert "name it again with --env file.py:task (" in capsys.readouterr().err
     assert main(["evaluate", "a", "--json", *own]) == 0
     capsys.readouterr()
     again = ["train", "--experiment", "a/configuration.json", "--out", "b"]

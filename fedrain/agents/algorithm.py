@@ -24,7 +24,7 @@ from fedrain.agents.transforms import Transforms, View
 from fedrain.climate.model import first_line
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError
-from fedrain.references import is_ours
+from fedrain.references import OF_OTHERS, is_ours
 
 T = TypeVar("T")
 
@@ -211,7 +211,7 @@ def check_functions(algorithm: Algorithm, spec: AgentSpec) -> None:
             return jax.eval_shape(lambda *given: function(*given, spec), *arguments)
         except InputError:
             raise
-        except Exception as error:
+        except OF_OTHERS as error:
             raise InputError(f"{name}: {what} fails ({first_line(error)})") from None
 
     agent = shapes("init", algorithm.init, key, key)

@@ -23,7 +23,7 @@ from fedrain.agents.tqc import TQC
 from fedrain.agents.transforms import Transforms
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
-from fedrain.references import Registry, is_ours
+from fedrain.references import OF_OTHERS, Registry, is_ours, told
 
 #: Algorithms by name: those of the package, and of others that have an entry point
 #: ``fedrain.algorithms``.
@@ -107,7 +107,7 @@ def load_algorithm(
         if nearest not in tables:
             raise InputError(f"{preset}: the preset has no table [{nearest}]")
         values |= _where(tables[nearest], spec)
-    for name in _redeclared(kind):
+    for name in redeclared(kind):
         values.pop(name, None)
     values |= _where(tables.get(own, {}), spec)
     values |= _flat(kind, settings or {})
@@ -120,7 +120,7 @@ def _nearest(kind: type[Algorithm]) -> str | None:
     return next((names[one] for one in kind.__mro__ if one in names), None)
 
 
-def _redeclared(kind: type[Algorithm]) -> set[str]:
+def redeclared(kind: type[Algorithm]) -> set[str]:
     """Fields that a user's classes declare: their defaults count, not the preset's."""
     others = [one for one in kind.__mro__ if issubclass(one, Algorithm) and not is_ours(one)]
     return {name for one in others for name in inspect.get_annotations(one)}
@@ -197,7 +197,12 @@ def make_algorithm(algorithm: Any, values: Mapping[str, Any]) -> Algorithm:
         part: kind_of_part(**{key: flat[key] for key in _fields(kind_of_part) if key in flat})
         for part, kind_of_part in PARTS.items()
     }
-    made = kind(**parts, **{key: flat[key] for key in _fields(kind) if key in flat})
+    try:
+        made = kind(**parts, **{key: flat[key] for key in _fields(kind) if key in flat})
+    except InputError:
+        raise
+    except OF_OTHERS as error:
+        raise InputError(f"{kind.__name__} cannot be made ({told(error)})") from None
     if made.transforms.shaping and made.discount == 1:
         raise InputError(f"{name}: shaping needs a discount below 1")
     try:

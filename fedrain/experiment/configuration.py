@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrain.agents import ALGORITHMS, Algorithm, make_algorithm
-from fedrain.agents.presets import hyperparameters_of
+from fedrain.agents.presets import hyperparameters_of, redeclared
 from fedrain.climate.columns import is_integer
 from fedrain.envs import TASKS, Environment, make
 from fedrain.envs.tasks import MODELS, find_task
@@ -208,7 +208,8 @@ def _essence(configuration: Configuration) -> dict[str, Any]:
     """What the result depends on.
 
     What is off is left out: a run stays what it is when options are added to the package. A thing
-    from outside counts by its source, wherever the file lies.
+    from outside counts by its source, wherever the file lies; what its class has as a default may
+    be another tomorrow, so that all that it declares counts.
     """
     values = {**configuration.as_dict(), "preset": None}
     algorithm = configuration.make_algorithm()
@@ -218,7 +219,10 @@ def _essence(configuration: Configuration) -> dict[str, Any]:
         off = hyperparameters_of(algorithm)[part]
         usual = asdict(type(getattr(algorithm, part))())
         own[part] = {k: v for k, v in off.items() if v != usual[k]}
-    values["hyperparameters"] = {k: v for k, v in own.items() if v != defaults.get(k)}
+    declared = redeclared(type(algorithm))
+    values["hyperparameters"] = {
+        k: v for k, v in own.items() if k in declared or v != defaults.get(k)
+    }
     values["sharing"] = {k: v for k, v in asdict(configuration.make_sharing()).items() if v}
     if values["sharing"].get("scheme") == Sharing.scheme:
         del values["sharing"]["scheme"]

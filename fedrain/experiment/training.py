@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +18,12 @@ from fedrain.climate.models.host import clear_failures
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import KINDS, Configuration, Named, difference, versions
+from fedrain.experiment.outside import accepted, stored_sources
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.resolve import (
-    accepted,
     changed,
     check_same_experiment,
+    check_same_names,
     configure,
     from_dict,
 )
@@ -98,8 +100,7 @@ class Session:
         if configuration.warning is not None:
             self.say(configuration.warning)
         progress = Progress(configuration.episodes, self.agent_steps, trainer.episode)
-        saved = time.monotonic()
-        with SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
+        with self._saved_at_last(), SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
             for episode in range(trainer.episode):  # a process that was killed may have lost some
                 self._log(writer, episode)
             while trainer.episode < configuration.episodes:
@@ -110,11 +111,22 @@ class Session:
                 if self.progress:
                     progress.show(trainer.episode, trainer.history["returns"][-1], seconds)
                 self._tell()
-                if time.monotonic() - saved > CHECKPOINT_SECONDS:
+                if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
                     self._save()
-                    saved = time.monotonic()
-        self._save()
         write_results(configuration, trainer.actors(), trainer.history, self.out)
+
+    @contextmanager
+    def _saved_at_last(self) -> Iterator[None]:
+        """Whatever ends the run, such as a callback that fails: its last whole episode stays."""
+        self._saved, before = time.monotonic(), self.trainer.episode
+        try:
+            yield
+        except BaseException:
+            if self.trainer.whole and self.trainer.episode > before:
+                with suppress(Exception):  # what ended the run is what is told
+                    self._save()
+            raise
+        self._save()
 
     def _tell(self) -> None:
         if self.on_episode is not None:
@@ -142,6 +154,7 @@ class Session:
 
     def _save(self) -> None:
         self.trainer.save(self.checkpoints)
+        self._saved = time.monotonic()
 
 
 @clear_failures()
@@ -198,6 +211,8 @@ def train(
     out = Path("runs") / configuration.name if out is None else Path(out)
     if configuration.start_from is not None and actors is None and not (out / START).is_file():
         raise InputError("this experiment starts from the policies of a run: name it with --from")
+    if resume:
+        say_if_new(out, say)
     configuration = open_folder(configuration, out, resume, actors, say)
     named = configuration.named
     if not (resume and Run.is_finished(out)):
@@ -213,10 +228,16 @@ def train(
     return run
 
 
+def say_if_new(out: Path, say: Say) -> None:
+    """Tell who wants to resume a run that there is none; a mistyped name is a new run."""
+    if not (out / "configuration.json").exists():
+        say(f"{out}: there is no run to resume: a new one begins")
+
+
 def run_before(folder: str | Path, named: Mapping[str, Any]) -> Run:
     """The run to start from; what it has from outside the package is what was named for this."""
     Run(folder)  # refuses a folder that is no run's
-    outside = read_json(Path(folder) / "configuration.json").get("sources") or {}
+    outside = stored_sources(read_json(Path(folder) / "configuration.json"))
     return Run(folder, **{kind: thing for kind, thing in named.items() if kind in outside})
 
 
@@ -227,9 +248,11 @@ def chosen(out: Path | None, resume: bool, options: dict[str, Any]) -> Configura
         return configure(**{k: v for k, v in options.items() if v is not None})
     values = read_json(path)
     known = {kind: options.get(kind) for kind in KINDS}
-    kept = {k: v for k, v in known.items() if v is not None and k in values.get("sources", {})}
+    outside = stored_sources(values)
+    kept = {k: v for k, v in known.items() if v is not None and k in outside}
     held = from_dict(values, Named(**kept))
     given = {k: v for k, v in options.items() if v is not None and k not in kept}
+    check_same_names(held, given, out)
     return changed(held, **given) if given else held
 
 
@@ -240,6 +263,8 @@ def accept(out: str | Path | None, resume: bool, named: Named) -> None:
     path = Path(out) / "configuration.json"
     values = read_json(path)
     if (new := accepted(values, named)) != values:
+        # Nothing is written before it is known that the run goes on with it.
+        checkpoints_of(from_dict(new, named), Path(out)).check()
         write_json(path, new)
 
 
@@ -311,7 +336,9 @@ def _extended(
         raise InputError(
             f"{out}: has {held.episodes} episodes; with --resume there can be more, not fewer"
         )
-    done = checkpoints_of(held, out).episode
+    checkpoints = checkpoints_of(held, out)
+    checkpoints.check()
+    done = checkpoints.episode
     if Run.is_finished(out) and not done:
         raise InputError(f"{out}: has no checkpoint to extend it from: train into another folder")
     before = held.extended_from

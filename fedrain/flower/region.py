@@ -141,7 +141,12 @@ class CoupledTrainer(Trainer):
         """Steps in the memory of the seed that has missed the most, and of the one with fewest."""
         return int(self.steps.min()), int(self.steps.max())
 
-    def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
+    def _episode(
+        self,
+        index: int,
+        training: Training,
+        synchronise: bool,  # noqa: ARG002
+    ) -> tuple[Training, EpisodeLog]:
         seed = self.configuration.seeds[index]
         episode = Episode(self.number, seed, self.federation_id)
         world = CoupledWorld(self.climate, self.environment.spec, self.region, episode)
@@ -149,7 +154,7 @@ class CoupledTrainer(Trainer):
             world,
             self.algorithm,
             (self.region,),
-            self.trainings[index],
+            training,
             seed,
             int(self.steps[index]),
         )

@@ -24,6 +24,7 @@ from fedrain.climate.fields import Field, Forcing
 from fedrain.climate.model import Forcings, ModelState, first_line, same_structure
 from fedrain.climate.parameters import Parameters, ParameterTable
 from fedrain.errors import FailureError, InputError
+from fedrain.references import OF_OTHERS
 
 # Code outside JAX may keep its state in a place of its own, as Fortran modules do.
 _one_at_a_time = Lock()
@@ -157,7 +158,7 @@ class HostModel(ABC):
         key = np.zeros(2, np.uint32)
         try:
             after = self._step_one((self._template, values, numbers, key), float)
-        except Exception as error:
+        except OF_OTHERS as error:
             raise InputError(f"{kind}: step_host fails ({first_line(error)})") from None
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after)):
             raise InputError(f"{kind}: step_host gives NaN or infinity in its first step")
@@ -166,7 +167,7 @@ class HostModel(ABC):
     def _said_in_one_line(self, what: str) -> Iterator[None]:
         try:
             yield
-        except Exception as error:
+        except OF_OTHERS as error:
             raise HostFailureError(
                 f"{type(self).__name__}: {what} fails ({first_line(error)})"
             ) from error
