@@ -8,7 +8,7 @@ holds, so that one preset serves many tasks and no option is silently dropped.
 
 import inspect
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from importlib import resources
 from pathlib import Path
@@ -41,6 +41,8 @@ CONDITIONS = {
     "common_parameters": "agents set a parameter together",
     "column_parameters": "agents set parameters of each column",
 }
+#: Options that act through others, and are refused where those are off.
+ACTS_THROUGH = {"reach": "team", "common_hold": "common_noise", "common_rate": "common_constant"}
 COMMON = "common"
 
 
@@ -110,8 +112,16 @@ def load_algorithm(
     for name in redeclared(kind):
         values.pop(name, None)
     values |= _where(tables.get(own, {}), spec)
-    values |= _flat(kind, settings or {})
-    return make_algorithm(kind, values)
+    chosen = _flat(kind, settings or {})
+    # Who sets team to 0 need not set the preset's reach, too.
+    values = without_idle(values, off=[name for name, value in chosen.items() if not value])
+    return make_algorithm(kind, values | chosen)
+
+
+def without_idle(values: Mapping[str, Any], off: Iterable[str]) -> dict[str, Any]:
+    """Hyperparameters without those that act through others which are off."""
+    idle = {name for name, needed in ACTS_THROUGH.items() if needed in off}
+    return {name: value for name, value in values.items() if name not in idle}
 
 
 def _nearest(kind: type[Algorithm]) -> str | None:
@@ -224,10 +234,15 @@ def modernised(values: Mapping[str, Any], spec: AgentSpec | None = None) -> dict
     """Hyperparameters as they were stored before version 0.2, by the names of today.
 
     An option that could not apply was then dropped without a word: with the ``spec`` of the agents
-    it is left out here, too.
+    it is left out here, too. So is one that acts through another which is off.
     """
     if any(part in values for part in PARTS):
-        return dict(values)
+        return {
+            name: without_idle(value, [n for n in value if not value[n]])
+            if name in PARTS and isinstance(value, Mapping)
+            else value
+            for name, value in values.items()
+        }
     found = dict(values)
     if found.pop("root_reward", False):
         found["reward"] = "root"
@@ -243,6 +258,7 @@ def modernised(values: Mapping[str, Any], spec: AgentSpec | None = None) -> dict
             )
         found["scaled_observations"] = scale != 1
     dropped = {name for one, holds in _holds(spec).items() if not holds for name in _NEEDS[one]}
+    found = without_idle(found, [n for n in ACTS_THROUGH.values() if not found.get(n)])
     return {name: value for name, value in found.items() if name not in dropped}
 
 

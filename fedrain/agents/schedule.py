@@ -61,6 +61,9 @@ class Schedule:
         for name, is_on in on.items():
             if is_on and not spec.common:
                 raise InputError(f"{name} cannot apply: the agents set no parameter together")
+        for name, needed in (("common_hold", "common_noise"), ("common_rate", "common_constant")):
+            if on[name] and not on[needed]:
+                raise InputError(f"{name} cannot apply without {needed}: set that too")
         for name in ("noise_reach", "place_only"):
             if getattr(self, name) and spec.places is None:
                 raise InputError(f"{name} cannot apply: the place of the agents is not known")

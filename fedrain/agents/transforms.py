@@ -64,6 +64,8 @@ class Transforms:
         for name in ("team", "reach"):
             if getattr(self, name) and not spec.shared:
                 raise InputError(f"{name} cannot apply: the agents do not share a climate")
+        if self.reach and not self.team:
+            raise InputError("reach cannot apply: others count where team is above 0")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from fedrain.cli import values
 from fedrain.cli.messages import add_json, print_json, say
 from fedrain.cli.options import add_setting, chosen_configuration
 
@@ -34,6 +35,13 @@ def _run(options: argparse.Namespace) -> None:
         raise InputError("a study has one or more seeds, and one or more trials")
     configuration = chosen_configuration(options)
     space = load_space(configuration.named.algo or configuration.algo, options.space)
+    named = values.merged("--set", options.settings) or {}
+    own = [name for name in named if not name.startswith("model.")]
+    if twice := [name for name in own if name.rpartition(".")[2] in space]:
+        raise InputError(
+            f"--set {', '.join(twice)}: the search space has it; drop --set, or give --space "
+            "without it"
+        )
     tuning = Tuning(configuration, space, options.objective)
     folder = Path("studies")
     study = Path(options.study or folder / f"{configuration.name}.journal")

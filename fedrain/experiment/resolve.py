@@ -72,6 +72,9 @@ def configure(
     every = SYNC_EVERY if task.multi_agent else 0
     environment = {k: v if k == "target" else plain(v) for k, v in environment.items()}
     chosen, options = _split(settings or {})
+    averaged = number > 1 and (every if sync_every is None else plain(sync_every))
+    if not averaged and any(chosen.get(f"{part}stale_averages") for part in ("", "schedule.")):
+        raise InputError("stale_averages cannot apply: nothing is averaged")
     if options := {**(environment.get("model_options") or {}), **options}:
         environment["model_options"] = options
     found = None if model is None else find_model(model, options)

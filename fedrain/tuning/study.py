@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedrain.agents.presets import PARTS, hyperparameters_of
+from fedrain.agents.presets import PARTS, hyperparameters_of, without_idle
 from fedrain.errors import InputError, MissingExtraError
 from fedrain.experiment.configuration import Configuration, digests
 from fedrain.experiment.training import Say
@@ -45,10 +45,10 @@ class Tuning:
 
     def configured(self, values: dict[str, Any]) -> Configuration:
         """The experiment with these hyperparameters."""
-        # What comes later counts: a value by its own name, of whatever part of the algorithm.
-        changed = replace(
-            self.configuration, hyperparameters={**self.configuration.hyperparameters, **values}
-        )
+        together = {**flat(self.configuration.hyperparameters), **values}
+        # Where both are searched, what acts through an option is idle in trials without that.
+        off = [name for name in self.space if not together.get(name)]
+        changed = replace(self.configuration, hyperparameters=without_idle(together, off))
         algorithm = changed.make_algorithm()
         algorithm.check(self.configuration.make_environment().spec)
         return replace(changed, hyperparameters=hyperparameters_of(algorithm))
