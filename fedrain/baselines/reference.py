@@ -49,8 +49,8 @@ def unknown_limit(environment: Environment) -> str | None:
     if not has_gradient(environment):
         return "the limit of this task is not known: its model has no gradient to find it with"
     return (
-        "the limit of this task is not known: to have it printed (it is not stored), "
-        "run `fedrain baseline limit` with the same --env and --model"
+        "the limit of this task is not known: `fedrain baseline limit`, with all options of the "
+        "environment that are given here, prints it (it is not stored)"
     )
 
 

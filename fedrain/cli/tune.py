@@ -26,6 +26,7 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain.errors import InputError
+    from fedrain.tables import counted
     from fedrain.tuning import Tuning, load_space, tune
 
     number = 1 if options.seeds is None else options.seeds
@@ -48,7 +49,7 @@ def _run(options: argparse.Namespace) -> None:
     out = Path(options.out or folder / f"{configuration.name}.toml")
     if out.suffix != ".toml":
         raise InputError(f"{out}: a preset is a file that ends in .toml")
-    say(f"{configuration.name}, {len(configuration.seeds)} seed(s) a trial, study {study}")
+    say(f"{configuration.name}, {counted(len(configuration.seeds), 'seed')} a trial, study {study}")
     found = tune(tuning, study, options.trials, out, say)
     if options.json:
         print_json(found)

@@ -47,7 +47,7 @@ class Setup:
         reward_shape: ``"square"``: minus the weighted mean squares; ``"log"``: of each judged field
             minus log(1 + the weighted root mean square).
         observed: What agents see: fields, and ``target``, ``error``, ``season``, ``place``.
-        tiles: Rows and columns of regions, on a latitude–longitude grid.
+        tiles: Rows and columns of regions, of latitude–longitude columns.
         unapplied: Symbols of parameters that agents set and the model does not get, as in the
             published runs: it keeps their static values.
         unclipped: Whether observations may leave their bounds.

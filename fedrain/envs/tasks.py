@@ -197,7 +197,7 @@ def make(
         noise: Standard deviation of the sensors' error, as a share of each field's scale.
         analysis_every: Steps after which the model is set to what is observed; 0: never.
         smooth: Weight, in the reward, of differences between neighbouring columns.
-        tiles: Rows and columns of regions, on a latitude–longitude grid.
+        tiles: Rows and columns of regions, of latitude–longitude columns.
         unapplied: Symbols of parameters that agents set and the model does not get, as a0 and a2
             in the published runs; it keeps their static values.
         unclipped: Whether observations may leave their bounds.

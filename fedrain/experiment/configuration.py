@@ -23,6 +23,7 @@ from fedrain.errors import InputError
 from fedrain.experiment.cores import open_cores
 from fedrain.federation import Sharing
 from fedrain.references import Registry
+from fedrain.tables import counted
 
 PACKAGES = ("fedrain", "jax", "jaxlib", "numpy", "optax", "gymnasium", "safetensors", "xarray")
 
@@ -164,8 +165,9 @@ class Configuration:
         warmup = self.make_algorithm().schedule.warmup_steps
         if steps <= warmup:
             return (
-                f"{self.episodes} episodes are {steps} steps: too short to learn, which starts "
-                f"after {warmup} steps of random actions"
+                f"{counted(self.episodes, 'episode')} {'is' if self.episodes == 1 else 'are'} "
+                f"{counted(steps, 'step')}: too short to learn, which starts after "
+                f"{counted(warmup, 'step')} of random actions"
             )
         return None
 

@@ -40,6 +40,7 @@ from fedrain.io import (
     write_arrays,
     write_json,
 )
+from fedrain.tables import counted
 
 CHECKPOINT_SECONDS = 20.0
 START = "start.safetensors"  # the actors that a run starts from, if they are another run's
@@ -96,7 +97,9 @@ class Session:
     def run(self) -> None:
         """Train to the end, with a checkpoint now and then, and write the results."""
         configuration, trainer = self.configuration, self.trainer
-        self.say(f"{configuration.name}, {len(configuration.seeds)} seed(s), into {self.out}")
+        self.say(
+            f"{configuration.name}, {counted(len(configuration.seeds), 'seed')}, into {self.out}"
+        )
         if configuration.warning is not None:
             self.say(configuration.warning)
         progress = Progress(configuration.episodes, self.agent_steps, trainer.episode)
@@ -196,6 +199,8 @@ def train(
             "train takes an experiment of fedrain.configure, or its arguments by name (env=…), "
             f"not {configuration!r}"
         )
+    if on_episode is not None and not callable(on_episode):
+        raise InputError(f"on_episode is a function of an Episode, not {on_episode!r}")
     if configuration is not None and options:
         raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
     if accept_changes:
@@ -256,7 +261,17 @@ def chosen(out: Path | None, resume: bool, options: dict[str, Any]) -> Configura
     return changed(held, **given) if given else held
 
 
-def accept(out: str | Path | None, resume: bool, named: Named) -> None:
+def check_checkpoint(configuration: Configuration, out: Path) -> None:
+    """Refuse a checkpoint of another experiment than this."""
+    checkpoints_of(configuration, out).check()
+
+
+def accept(
+    out: str | Path | None,
+    resume: bool,
+    named: Named,
+    check: Callable[[Configuration, Path], None] = check_checkpoint,
+) -> None:
     """Note in a run's folder that it goes on with the sources that these things have now."""
     if out is None or not resume:
         raise InputError("--accept-changes is for a run that is resumed: give --resume and --out")
@@ -264,7 +279,7 @@ def accept(out: str | Path | None, resume: bool, named: Named) -> None:
     values = read_json(path)
     if (new := accepted(values, named)) != values:
         # Nothing is written before it is known that the run goes on with it.
-        checkpoints_of(from_dict(new, named), Path(out)).check()
+        check(from_dict(new, named), Path(out))
         write_json(path, new)
 
 

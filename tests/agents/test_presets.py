@@ -75,7 +75,7 @@ def test_what_counts_where_its_condition_holds():
 @pytest.mark.parametrize(
     ("needed", "off", "idle"),
     [
-        ("team", 0, ("transforms", "reach")),
+        ("team", 0.0, ("transforms", "reach")),
         ("common_noise", False, ("schedule", "common_hold")),
         ("common_constant", False, ("schedule", "common_rate")),
     ],
