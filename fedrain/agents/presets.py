@@ -47,7 +47,11 @@ COMMON = "common"
 
 
 def preset_names() -> list[str]:
-    """The presets that come with the package."""
+    """The presets that come with the package.
+
+    Returns:
+        Their names, in order of the alphabet.
+    """
     folder = resources.files("fedrain.agents") / "presets"
     return sorted(
         f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
@@ -55,7 +59,14 @@ def preset_names() -> list[str]:
 
 
 def preset_text(name: str | Path) -> str:
-    """The text of a preset, by its name or the path of a file."""
+    """The text of a preset, by its name or the path of a file.
+
+    Args:
+        name: Of a preset of the package, or the path of a TOML file.
+
+    Returns:
+        TOML, to be copied and changed.
+    """
     path = Path(name)
     if path.suffix == ".toml":
         try:
@@ -69,7 +80,14 @@ def preset_text(name: str | Path) -> str:
 
 
 def find_algorithm(algorithm: Any) -> type[Algorithm]:
-    """The class of an algorithm by its name or reference, or as it is."""
+    """The class of an algorithm by its name or reference, or as it is.
+
+    Args:
+        algorithm: ``ddpg``, ``td3``, ``tqc``, ``sac``, ``file.py:Class``, or a class.
+
+    Returns:
+        A class that inherits from :class:`Algorithm` and lacks nothing.
+    """
     kind = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else algorithm
     if not isinstance(kind, type) or not issubclass(kind, Algorithm):
         raise InputError(f"{algorithm}: is not a class that inherits from fedrain.agents.Algorithm")
@@ -97,6 +115,9 @@ def load_algorithm(
         preset: Name of a preset, or a TOML file.
         spec: The agents that it is for; without one, every condition of the preset holds.
         settings: Hyperparameters that differ from the preset's.
+
+    Returns:
+        The algorithm, of which :meth:`Algorithm.check` says whether it suits the agents.
     """
     kind = find_algorithm(algorithm)
     try:
@@ -193,6 +214,13 @@ def make_algorithm(algorithm: Any, values: Mapping[str, Any]) -> Algorithm:
     """An algorithm with these hyperparameters, each checked.
 
     They may be nested, as :func:`hyperparameters_of` gives them, or flat.
+
+    Args:
+        algorithm: ``ddpg``, ``td3``, ``tqc``, ``sac``, ``file.py:Class``, or a class.
+        values: Hyperparameters by name: those without a default, and any others.
+
+    Returns:
+        The algorithm, with its transforms and its schedule.
     """
     kind = find_algorithm(algorithm)
     name = kind.__name__.lower()

@@ -150,6 +150,11 @@ class Regions:
     """A division of columns among agents: as many to each.
 
     ``cells`` are the columns of each region.
+
+    Args:
+        columns: Those of the model.
+        number: How many regions: a divisor of the columns.
+        tiles: Rows and columns of tiles; None: bands from south to north.
     """
 
     columns: Columns

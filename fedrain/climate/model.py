@@ -55,15 +55,40 @@ class ClimateModel(Protocol):
         """Named numbers from outside; an empty tuple if there are none."""
 
     def init(self, key: Key[Array, ""]) -> ModelState:
-        """The start of an episode. Further arguments, with defaults, may be set by a task."""
+        """The start of an episode. Further arguments, with defaults, may be set by a task.
+
+        Args:
+            key: For a start that is drawn.
+
+        Returns:
+            The state: any pytree of arrays, of one climate.
+        """
 
     def step(
         self, state: ModelState, parameters: Parameters, forcing: Forcings, key: Key[Array, ""]
     ) -> ModelState:
-        """The state one time step later, with the same structure, shapes and types."""
+        """The state one time step later, with the same structure, shapes and types.
+
+        Args:
+            state: As ``init`` and ``step`` give it: any pytree of arrays.
+            parameters: By symbol, in physical units: ``[]``, ``[column]`` or ``[column, level]``,
+                by the scope of the row of the table.
+            forcing: By name, in physical units: one number each.
+            key: For weather, or whatever else is random.
+
+        Returns:
+            The state one time step later.
+        """
 
     def observe(self, state: ModelState) -> dict[str, Array]:
-        """Every field by name: ``[column]``, or ``[column, level]``."""
+        """Every field by name: ``[column]``, or ``[column, level]``.
+
+        Args:
+            state: As ``init`` and ``step`` give it: any pytree of arrays.
+
+        Returns:
+            Each field in its own unit, ``[column]`` or ``[column, level]``.
+        """
 
 
 #: The parts that are called.
@@ -72,7 +97,11 @@ PARTS = ("columns", "table", "fields", "forcings", *FUNCTIONS)
 
 
 def check_model(model: object) -> None:
-    """Refuse what is not a climate model, in one line that says what it lacks."""
+    """Refuse what is not a climate model, in one line that says what it lacks.
+
+    Args:
+        model: Anything; see :class:`ClimateModel`.
+    """
     name = getattr(model, "__name__", type(model).__name__)
     if isinstance(model, type):
         raise InputError(f"{name} is a class: a model is an object, {name}()")

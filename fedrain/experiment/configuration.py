@@ -48,6 +48,24 @@ class Configuration:
     of its source, its fields, and hashes of later sources that its user has accepted. ``named``
     are the things themselves, which are not stored. ``extended_from`` has the numbers of episodes
     that a run had before it was extended: ``4``, or ``(2, 4)`` if it was after 2 of them.
+
+    Args:
+        env: The task, by name or reference.
+        agents: How many.
+        sync_every: Episodes between averages; 0: never.
+        algo: By name or reference.
+        preset: Where the hyperparameters came from, for people.
+        hyperparameters: All of them, with those of ``transforms`` and ``schedule`` under these
+            names.
+        seeds: Which.
+        episodes: How many.
+        environment: Options of :func:`fedrain.envs.make`.
+        sharing: Fields of :class:`fedrain.federation.Sharing`.
+        model: A climate model in place of the task's, by reference.
+        sources: See above.
+        start_from: Hash of the weights that the actors start from, if they are of another run.
+        extended_from: See above.
+        named: See above.
     """
 
     env: str

@@ -256,6 +256,9 @@ class Run:
             seed: One of the run's; the first, if it is left out.
             agent: From 0, south to north.
             kind: ``local``, the agent's own, or ``global``, the average.
+
+        Returns:
+            A function of observations ``[..., obs]`` that gives actions ``[..., action]``.
         """
         seeds = self.configuration.seeds
         seed = seeds[0] if seed is None else seed
@@ -336,5 +339,15 @@ class Run:
 
 
 def load(folder: str | Path, env: Any = None, model: Any = None, algo: Any = None) -> Run:
-    """A finished run; what of it is not of the package is named again: see :class:`Run`."""
+    """A finished run; what of it is not of the package is named again: see :class:`Run`.
+
+    Args:
+        folder: Where it is.
+        env: The task, if it is of your own: ``file.py:task``, or a :class:`fedrain.envs.Task`.
+        model: Likewise, the climate model.
+        algo: Likewise, the algorithm.
+
+    Returns:
+        The run.
+    """
     return Run(folder, env, model, algo)

@@ -49,7 +49,15 @@ Say = Callable[[str], None]
 
 
 class Episode(NamedTuple):
-    """What a callback is told after each episode."""
+    """What a callback is told after each episode.
+
+    Args:
+        episode: Its number, from 1.
+        returns: ``[seed, agent]``.
+        critic_loss: ``[seed, agent]``; NaN where there was no update.
+        actor_loss: ``[seed, agent]``, likewise.
+        seconds: That it took.
+    """
 
     episode: int  # from 1
     returns: Float[np.ndarray, "seed agent"]

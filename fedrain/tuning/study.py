@@ -28,7 +28,13 @@ KEPT = 75.0  # per cent of the trials so far that one has to be among, to contin
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is tuned: an experiment, the space of its hyperparameters, and for what."""
+    """What is tuned: an experiment, the space of its hyperparameters, and for what.
+
+    Args:
+        configuration: The experiment; its seeds are those of a trial.
+        space: What is searched, by name of the hyperparameter.
+        objective: ``"skill"``: areaWRMSE of the globe; ``"return"``.
+    """
 
     configuration: Configuration
     space: Space
@@ -87,7 +93,12 @@ def flat(hyperparameters: dict[str, Any]) -> dict[str, Any]:
 
 
 class Study:
-    """The trials of a file."""
+    """The trials of a file.
+
+    Args:
+        path: The file, which is made if it is not there.
+        tuning: What is tuned; a study of anything else is refused.
+    """
 
     def __init__(self, path: Path, tuning: Tuning) -> None:
         self.path, self.tuning = path, tuning
@@ -175,7 +186,19 @@ class Study:
 
 
 def tune(tuning: Tuning, path: Path, trials: int, out: Path, say: Say = print) -> dict[str, Any]:
-    """Run a study until it has that many trials, and write the best as a preset."""
+    """Run a study until it has that many trials, and write the best as a preset.
+
+    Args:
+        tuning: What is tuned.
+        path: File of the study: it is made, or resumed.
+        trials: How many trials the study shall have in all.
+        out: TOML file for the preset.
+        say: What is said to people goes here.
+
+    Returns:
+        ``study``, ``preset``, ``trials``, ``objective``, ``best`` (what was reached) and
+        ``hyperparameters``.
+    """
     study = Study(path, tuning)
     study.run(trials, say)
     if study.best is None:

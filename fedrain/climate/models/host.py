@@ -76,7 +76,16 @@ class HostModel(ABC):
 
     @abstractmethod
     def init_host(self, rng: np.random.Generator, *args: Any, **start: Any) -> ModelState:
-        """The start of an episode. Further arguments, with defaults, may be set by a task."""
+        """The start of an episode. Further arguments, with defaults, may be set by a task.
+
+        Args:
+            rng: For a start that is drawn.
+            args: Arguments of a model of your own, which have defaults.
+            start: Likewise, by name: numbers, or arrays.
+
+        Returns:
+            The state: a dictionary of NumPy's arrays, or any other pytree of them.
+        """
 
     @abstractmethod
     def step_host(
@@ -86,14 +95,40 @@ class HostModel(ABC):
         forcing: Mapping[str, float],
         rng: np.random.Generator,
     ) -> ModelState:
-        """The state one time step later. ``state`` may be changed in place."""
+        """The state one time step later. ``state`` may be changed in place.
+
+        Args:
+            state: A copy of what ``init_host`` or ``step_host`` gave, in double precision.
+            parameters: By symbol, in physical units: ``[]``, ``[column]`` or ``[column, level]``,
+                by the scope of the row of the table.
+            forcing: By name, in physical units: one number each.
+            rng: For weather, or whatever else is random.
+
+        Returns:
+            The state, with the structure and shapes that it had.
+        """
 
     def observe(self, state: ModelState) -> dict[str, Array]:
-        """Every field by name; by default those entries of the state."""
+        """Every field by name; by default those entries of the state.
+
+        Args:
+            state: ``[...]`` arrays of JAX, of one climate.
+
+        Returns:
+            Each field in its own unit, ``[column]`` or ``[column, level]``.
+        """
         return {field.name: state[field.name] for field in self.fields}
 
     def init(self, key: Key[Array, ""], **start: Any) -> ModelState:
-        """The start, for what is compiled."""
+        """The start, for what is compiled.
+
+        Args:
+            key: For what ``init_host`` draws.
+            start: Arguments of ``init_host``.
+
+        Returns:
+            What ``init_host`` gives.
+        """
 
         def on_host(bits: Any, values: dict[str, Any]) -> ModelState:
             doubles = _unpacked(values, dtype)
@@ -116,7 +151,18 @@ class HostModel(ABC):
     def step(
         self, state: ModelState, parameters: Parameters, forcing: Forcings, key: Key[Array, ""]
     ) -> ModelState:
-        """One step, for what is compiled; of each climate in turn where there are several."""
+        """One step, for what is compiled; of each climate in turn where there are several.
+
+        Args:
+            state: As ``init`` gave it.
+            parameters: By symbol, in physical units: ``[]``, ``[column]`` or ``[column, level]``,
+                by the scope of the row of the table.
+            forcing: By name, in physical units: one number each.
+            key: For what ``step_host`` draws.
+
+        Returns:
+            What ``step_host`` gives.
+        """
         dtype = jax.tree.leaves(state)[0].dtype
         inner = np.ndim(jax.tree.leaves(self._template)[0])
 
