@@ -265,12 +265,7 @@ def modernised(values: Mapping[str, Any], spec: AgentSpec | None = None) -> dict
     it is left out here, too. So is one that acts through another which is off.
     """
     if any(part in values for part in PARTS):
-        return {
-            name: without_idle(value, [n for n in value if not value[n]])
-            if name in PARTS and isinstance(value, Mapping)
-            else value
-            for name, value in values.items()
-        }
+        return {name: _without_idle_part(name, value) for name, value in values.items()}
     found = dict(values)
     if found.pop("root_reward", False):
         found["reward"] = "root"
@@ -288,6 +283,14 @@ def modernised(values: Mapping[str, Any], spec: AgentSpec | None = None) -> dict
     dropped = {name for one, holds in _holds(spec).items() if not holds for name in _NEEDS[one]}
     found = without_idle(found, [n for n in ACTS_THROUGH.values() if not found.get(n)])
     return {name: value for name, value in found.items() if name not in dropped}
+
+
+def _without_idle_part(name: str, value: Any) -> Any:
+    """Transforms or a schedule as stored, with what acts through others that are off at rest."""
+    if name not in PARTS or not isinstance(value, Mapping):
+        return value
+    active = without_idle(value, [one for one in value if not value[one]])
+    return {one: active.get(one, getattr(PARTS[name](), one, None)) for one in value}
 
 
 #: Options that each condition is for.

@@ -39,7 +39,8 @@ def finish(run: "Run") -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain.experiment import train
-    from fedrain.experiment.training import accept, run_before
+    from fedrain.experiment.folder import accept
+    from fedrain.experiment.training import run_before
 
     if options.accept_changes:
         accept(options.out, options.resume, references(options))

@@ -12,7 +12,7 @@ from flwr.app import Context, Message
 
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration, Named
-from fedrain.experiment.training import Say
+from fedrain.experiment.folder import Say
 from fedrain.flower.client import make_client_app
 from fedrain.flower.coupling import RemoteClimate
 from fedrain.flower.credentials import Credentials

@@ -13,10 +13,10 @@ from fedrain.envs import AgentSpec, Environment
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.folder import Say
 from fedrain.experiment.fused import EpisodeLog
 from fedrain.experiment.host import MissedStepError, Outcome, host_episode
 from fedrain.experiment.trainer import History, Trainer
-from fedrain.experiment.training import Say
 from fedrain.flower.climate import Answer, Episode
 from fedrain.flower.messages import Payload, adopt_all, take_payload
 

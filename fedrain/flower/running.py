@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from fedrain.errors import InputError, MissingExtraError, unknown
 from fedrain.experiment.configuration import KINDS, Configuration, Named
+from fedrain.experiment.folder import Say, accept, checkpoints_of
 from fedrain.experiment.run import Run
-from fedrain.experiment.training import Say, accept, checkpoints_of, chosen
+from fedrain.experiment.training import chosen
 from fedrain.io import alone_in, read_note
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from fedrain.envs import make
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment import Configuration, train
 from fedrain.experiment.cores import count_cores
-from fedrain.experiment.training import checkpoints_of
+from fedrain.experiment.folder import checkpoints_of
 from fedrain.io import claim
 from fedrain.paper.matrix import EPISODES, SEEDS, Cell
 from fedrain.paper.results import REFERENCES, read_result, write_reference, write_result

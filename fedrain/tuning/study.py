@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fedrain.agents.presets import PARTS, hyperparameters_of, without_idle
 from fedrain.errors import InputError, MissingExtraError
 from fedrain.experiment.configuration import Configuration, digests
-from fedrain.experiment.training import Say
+from fedrain.experiment.folder import Say
 from fedrain.io import write_whole
 from fedrain.tuning.space import Space
 from fedrain.tuning.trial import OBJECTIVES, score

@@ -93,6 +93,7 @@ def test_what_acts_through_another_option_goes_with_it(needed, off, idle):
     stored = hyperparameters_of(without)
     stored[part] = {**stored[part], name: value}  # as it could be before
     assert make_algorithm("ddpg", modernised(stored, spec)) == without
+    assert modernised(stored, spec) == hyperparameters_of(without)
     legacy = modernised({**LEGACY, needed: off}, spec)
     assert make_algorithm("ddpg", legacy) == without
 

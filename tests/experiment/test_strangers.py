@@ -14,8 +14,8 @@ from fedrain.cli import main
 from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train
 from fedrain.experiment.configuration import Named
+from fedrain.experiment.folder import accept
 from fedrain.experiment.resolve import from_dict
-from fedrain.experiment.training import accept
 from tests.experiment.small import SMALL, small_preset
 
 FACTORY = """
