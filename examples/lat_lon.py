@@ -1,4 +1,4 @@
-"""A latitude–longitude grid of 24 × 48 columns, divided among agents as 2 × 4 tiles.
+"""A model of 24 × 48 latitude–longitude columns, divided among agents as 2 × 4 tiles.
 
     C ∂T/∂t = (1 − α(φ, λ)) Q(φ) − (A(φ, λ) + B T) + D ∇²T
 

@@ -9,7 +9,7 @@ those of the last.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from fedrain.errors import InputError, MissingExtraError
+from fedrain.errors import FailureError, InputError, MissingExtraError
 from fedrain.registration import register_environments
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
+    "FailureError",
     "InputError",
     "MissingExtraError",
     "__version__",

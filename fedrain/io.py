@@ -174,6 +174,15 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise InputError(f"{path}: the file is missing, cut short or damaged") from None
 
 
+def read_note(path: Path) -> dict[str, Any]:
+    """The note of such a file, and no array."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return dict(json.loads((file.metadata() or {})["note"]))
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError):
+        raise InputError(f"{path}: the file is missing, cut short or damaged") from None
+
+
 def flatten(tree: Any) -> dict[str, np.ndarray]:
     """The leaves of a pytree by the path to them."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)

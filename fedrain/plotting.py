@@ -264,7 +264,7 @@ def draw_map(
     limits: tuple[float, float] | None = None,
     errors: bool = False,
 ) -> QuadMesh:
-    """A field on the columns of a latitude–longitude grid, in any order.
+    """A field on whole rows of latitude–longitude columns, in any order.
 
     Args:
         axes: Where to draw it.
@@ -283,7 +283,7 @@ def draw_map(
     cells = np.full((len(norths), len(easts)), np.nan)
     cells[row, across] = values
     if len(values) != cells.size or len(np.unique(row * len(easts) + across)) != cells.size:
-        raise InputError("a map needs the columns of a whole latitude–longitude grid")
+        raise InputError("a map needs whole rows of latitude–longitude columns")
     if limits is None:
         finite = cells[np.isfinite(cells)]
         low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)

@@ -36,6 +36,8 @@ _PLAIN = ("builtins", "numpy", "types", "collections", "pathlib")
 _MAKERS: dict[int, tuple[Any, ModuleType]] = {}
 #: Modules that were found beside a file of one's own, and the folder of each.
 _HELPERS: dict[str, str] = {}
+#: What somebody else's code may end with; SystemExit would end us without a word.
+OF_OTHERS = (Exception, SystemExit)
 #: Where no file of one's own is.
 _NOT_OWN = (f"{Path(__file__).parent}/", f"{sysconfig.get_path('stdlib')}/", "<")
 
@@ -186,7 +188,7 @@ def _one_line(name: str) -> Iterator[None]:
     """Say in one line what somebody else's code did when it was imported."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except OF_OTHERS as error:
         raise InputError(f"{name}: cannot be imported ({told(error)})") from None
 
 
@@ -200,6 +202,11 @@ def told(error: BaseException) -> str:
         if _is_own(frame.f_code.co_filename)
     ]
     return f"{text}; {places[-1]}" if places else text
+
+
+def is_own_function(thing: Any) -> bool:
+    """Whether this is a function of a user's file: of none that is installed, nor of Python's."""
+    return inspect.isfunction(thing) and _is_own(thing.__code__.co_filename)
 
 
 def _is_own(file: str) -> bool:
@@ -296,6 +303,38 @@ def _plain(value: Any) -> Any:
     return type(value).__qualname__ if " at 0x" in text else text
 
 
+def check_source(kind: str, stored: object, named: Any, given: object) -> None:
+    """Refuse a thing whose source is not the stored one, before anything of it is called.
+
+    Args:
+        kind: What it is, for messages.
+        stored: What :func:`fingerprint` gave once, as a file tells it.
+        named: What a person has named: the class, the function or the object itself.
+        given: How it was named.
+    """
+    told = stored if isinstance(stored, Mapping) else {}
+    if not isinstance(told.get("source"), str) or not isinstance(told.get("fields"), Mapping):
+        raise InputError(
+            f"this experiment does not tell the source of its {kind}, so that nothing can be "
+            "compared with it"
+        )
+    if not isinstance(given, str | type):
+        return  # made already, or of a function: the object itself is compared
+    if fingerprint(named, given)["source"] not in _sources(told):
+        raise InputError(
+            f"the {kind} {reference_to(named)} is not the one that was trained: {CHANGED}"
+        )
+
+
+def _sources(stored: Mapping[str, Any]) -> list[Any]:
+    """Hashes of the source that was stored, and of those that were accepted since."""
+    more = stored.get("accepted")
+    return [stored.get("source"), *(more if isinstance(more, list) else ())]
+
+
+CHANGED = "its source has changed (train --resume --accept-changes accepts that)"
+
+
 def check_same(kind: str, stored: Mapping[str, Any], named: Any, given: object = None) -> None:
     """Refuse a thing that is not the one it was when it was stored, and say what differs."""
     now = fingerprint(named, given)
@@ -303,8 +342,8 @@ def check_same(kind: str, stored: Mapping[str, Any], named: Any, given: object =
     other = sorted(n for n in {*was, *own} if _text(was.get(n)) != _text(own.get(n)))
     say = reprlib.repr  # a field may be a long array
     what = [f"{n} is {say(own.get(n))}, was {say(was.get(n))}" for n in other]
-    if now["source"] not in (stored.get("source"), *(stored.get("accepted") or ())):
-        what.append("its source has changed (train --resume --accept-changes accepts that)")
+    if now["source"] not in _sources(stored):
+        what.append(CHANGED)
     if what:
         raise InputError(
             f"the {kind} {reference_to(named)} is not the one that was trained: {'; '.join(what)}"

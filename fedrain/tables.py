@@ -31,6 +31,11 @@ LATEX = {
 }
 
 
+def counted(number: int, what: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 @dataclass(frozen=True)
 class Table:
     """Text by row and column, words in the first columns, figures in the others.

@@ -269,7 +269,7 @@ def test_what_is_of_ones_own_is_named_again(capsys, tmp_path, monkeypatch):
     assert main(["train", *own, "--preset", preset, "--episodes", "3", "--out", "a"]) == 0
     capsys.readouterr()
     assert main(["evaluate", "a", "--json"]) == 2
-    assert "name it again with --env mine.py:task" in capsys.readouterr().err
+    assert "name it again with --env file.py:task (" in capsys.readouterr().err
     assert main(["evaluate", "a", "--json", *own]) == 0
     capsys.readouterr()
     again = ["train", "--experiment", "a/configuration.json", "--out", "b"]
@@ -341,6 +341,12 @@ def hole(latitude=3):
         (["train", "--sharing", "al"], "There are all, zones, neighbours, shared, personal"),
         (["train", "--model", "mine.py"], "say which climate model in the file, as mine.py:Name"),
         (["train", "--set", "tau"], "'tau' is not name=value"),
+        (["train", "--preset", "paper", "--set", "reach=10.0"], "reach cannot apply: others count"),
+        (["train", "--preset", "paper", "--set", "common_rate=0.3"], "without common_constant"),
+        (["train", "--preset", "paper", "--set", "common_hold=9"], "without common_noise"),
+        (["train", "--sync-every", "0", "--set", "stale_averages=true"], "nothing is averaged"),
+        (["train", "--agents", "1", "--set", "stale_averages=true"], "nothing is averaged"),
+        (["tune", "--set", "width=8"], "--set width: the search space has it"),
         (["train", "--set", "tua=1"], "did you mean 'tau'"),
         (["train", "--set", "tau=fast"], "tau must be a number, not 'fast'"),
         (["train", "--set", "tau=nan"], "is not a finite number"),

@@ -1,8 +1,10 @@
 """What the documents show works as written."""
 
+import argparse
 import re
 import subprocess
 import sys
+from argparse import SUPPRESS
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +13,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fedrain.agents import ALGORITHMS, Schedule, Transforms
+from fedrain.agents import ALGORITHMS, Schedule, Transforms, preset_names
+from fedrain.cli import _parser, baseline
 from fedrain.climate import ENERGY_BALANCE_PARAMETERS, ncep_zonal_mean
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV3
 from fedrain.paper import load_results, published_core_hours
@@ -77,6 +80,24 @@ def test_every_hyperparameter_is_explained():
             assert re.search(rf"`(--set )?{field.name}\b", text), f"{kind.__name__}.{field.name}"
 
 
+def options_of(command):
+    """The options that a command shows in its help."""
+    (commands,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    actions = commands.choices[command]._actions
+    return [a.option_strings[-1] for a in actions if a.option_strings and a.help != SUPPRESS]
+
+
+def test_every_option_of_training_is_explained():
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    options = options_of("train")
+    assert len(options) > 30
+    for option in (*options, *options_of("evaluate")):
+        if option not in ("--help", "--json", "--policy"):
+            assert re.search(rf"`[^`]*{option}\b", page), option
+    for name in preset_names():
+        assert f"`{name}`" in page
+
+
 def test_the_house_is_as_shown():
     """Rooms and foundations in CONTRIBUTING are those of the package; its files exist."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -87,6 +108,13 @@ def test_the_house_is_as_shown():
     there = [p.name for p in package.iterdir() if (p / "__init__.py").exists()]
     there += [p.name for p in package.glob("*.py") if not p.name.startswith("__")]
     assert sorted(shown) == sorted(there)
+    models, baselines = (
+        re.findall(r"\w+", re.split(rf"{head}:", house)[1].partition(end)[0])
+        for head, end in (("models/", "\n      envs/"), ("non-learning baselines", ";"))
+    )
+    folder = package / "climate" / "models"
+    assert sorted(models) == sorted(p.stem for p in folder.glob("*.py") if p.stem != "__init__")
+    assert sorted(baselines) == sorted(baseline.TEXTS)
     files = re.findall(r"^\| `(fedrain/\S+\.py)`", page, re.MULTILINE)
     assert 0 < len(files) <= 5
     assert all((ROOT / name).is_file() for name in files)

@@ -211,10 +211,10 @@ def test_a_map_of_errors_is_white_where_there_is_none():
 
 def test_a_map_needs_a_whole_grid():
     columns = Columns.lat_lon(4, 8)
-    with pytest.raises(InputError, match="a whole latitude–longitude grid"):
+    with pytest.raises(InputError, match="whole rows of latitude–longitude columns"):
         draw_map(new_figure().subplots(), columns.latitude[1:], columns.longitude[1:], np.zeros(31))
     twice = np.r_[1:32, 1]
-    with pytest.raises(InputError, match="a whole latitude–longitude grid"):
+    with pytest.raises(InputError, match="whole rows of latitude–longitude columns"):
         draw_map(
             new_figure().subplots(), columns.latitude[twice], columns.longitude[twice], np.zeros(32)
         )

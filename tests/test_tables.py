@@ -5,7 +5,11 @@ import sys
 
 import pytest
 
-from fedrain.tables import GAP, Table
+from fedrain.tables import GAP, Table, counted
+
+
+def test_things_are_counted_as_people_say_it():
+    assert [counted(n, "seed") for n in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
 
 
 def test_words_to_the_left_and_figures_to_the_right():

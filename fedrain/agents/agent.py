@@ -13,6 +13,20 @@ class Agent(NamedTuple):
     """Everything that one agent learns. What an algorithm does not use is None.
 
     ``actor`` is what federations average; ``more`` is for algorithms of one's own.
+
+    Args:
+        actor: Weights of the actor: what federations average.
+        critic: Weights of the critics, with a leading axis of critics.
+        target_actor: Follows the actor; None, if the algorithm has none.
+        target_critic: Follows the critics.
+        actor_optimiser: State of the actor's optimiser.
+        critic_optimiser: Of the critics'.
+        log_alpha: Logarithm of the entropy coefficient, of SAC and TQC.
+        alpha_optimiser: Of the coefficient's.
+        anchor: The last average, for agents that are pulled towards it.
+        sent: The actor before the last average, where averages are stale.
+        prompt: Whether it is the one whose actor is then that of now.
+        more: Any pytree of arrays.
     """
 
     actor: Network
@@ -30,7 +44,13 @@ class Agent(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """What is logged of an update."""
+    """What is logged of an update.
+
+    Args:
+        critic_loss: The critics' loss; NaN where there is none.
+        actor_loss: The actor's; NaN where there is none.
+        q: Mean value; not finite: the agent has diverged.
+    """
 
     critic_loss: Float[Array, "*stack"]
     actor_loss: Float[Array, "*stack"]

@@ -24,7 +24,7 @@ from fedrain.agents.transforms import Transforms, View
 from fedrain.climate.model import first_line
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError
-from fedrain.references import is_ours
+from fedrain.references import OF_OTHERS, is_ours
 
 T = TypeVar("T")
 
@@ -35,6 +35,15 @@ class Algorithm(ABC):
 
     Write one of your own as a frozen dataclass that inherits from the built-in one that it is
     nearest to, or from this one, and name it as ``--algo file.py:Class``.
+
+    Args:
+        batch_size: Transitions that an update learns from.
+        width: Of the hidden layers.
+        discount: γ, from 0 to 1.
+        depth: Hidden layers.
+        layer_norm: Whether they are normalised.
+        transforms: What it sees: observations, actions, rewards.
+        schedule: When it explores and learns, and how much.
     """
 
     batch_size: int
@@ -61,7 +70,16 @@ class Algorithm(ABC):
 
     @abstractmethod
     def init(self, actor_key: Key[Array, ""], critic_key: Key[Array, ""], spec: AgentSpec) -> Agent:
-        """A new agent. Agents of a federation share the actor's key."""
+        """A new agent. Agents of a federation share the actor's key.
+
+        Args:
+            actor_key: Agents of a federation share it, so that their actors start alike.
+            critic_key: Its own for each agent.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            One agent's networks and optimisers.
+        """
 
     @abstractmethod
     def explore(
@@ -71,7 +89,17 @@ class Algorithm(ABC):
         noise: Float[Array, " action"],
         spec: AgentSpec,
     ) -> Float[Array, " action"]:
-        """An action to learn from; ``noise`` is standard normal, scaled by the schedule."""
+        """An action to learn from; ``noise`` is standard normal, scaled by the schedule.
+
+        Args:
+            agent: All that it has learnt.
+            observation: ``[obs]``.
+            noise: ``[action]``.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            ``[action]``, within the bounds of ``spec``.
+        """
 
     @abstractmethod
     def act(
@@ -81,18 +109,47 @@ class Algorithm(ABC):
         noise: Float[Array, " action"],
         spec: AgentSpec,
     ) -> Float[Array, " action"]:
-        """The action of the learnt policy; ``noise`` is standard normal, for those that draw it."""
+        """The action of the learnt policy; ``noise`` is standard normal, for those that draw it.
+
+        Args:
+            actor: Its weights.
+            observation: ``[obs]``.
+            noise: ``[action]``.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            ``[action]``, within the bounds of ``spec``.
+        """
 
     @abstractmethod
     def update(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], step: Int[Array, ""], spec: AgentSpec
     ) -> tuple[Agent, Losses]:
-        """The agent after learning from a batch, and what is logged of it."""
+        """The agent after learning from a batch, and what is logged of it.
+
+        Args:
+            agent: All that it has learnt.
+            batch: Transitions with the leading axis ``batch_size``.
+            key: For whatever it draws; another at each step, agent and seed.
+            step: Of the run, from 0: an array.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            The agent, with the structure, shapes and types that it had, and three numbers.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActorCritic(Algorithm):
-    """Off-policy actor and critics: each file of an algorithm shows its target and its losses."""
+    """Off-policy actor and critics: each file of an algorithm shows its target and its losses.
+
+    Args:
+        tau: How far target networks move towards what they follow, at every update.
+        policy_frequency: Steps from one update of the policy to the next.
+        restraint: Weight of the penalty on actor outputs that the tanh cuts off.
+        plain_tanh: Squash by tanh as in the published runs; its derivative vanishes where it is
+            flat.
+    """
 
     tau: float  # how far target networks move towards what they follow
     policy_frequency: int
@@ -113,7 +170,17 @@ class ActorCritic(Algorithm):
     def critic_target(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> Float[Array, "..."]:
-        """What the critics are to learn, from the target networks."""
+        """What the critics are to learn, from the target networks.
+
+        Args:
+            agent: All that it has learnt.
+            batch: Transitions with the leading axis ``batch_size``.
+            key: For whatever it draws; another at each step, agent and seed.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            ``[batch]``, or ``[batch, kept]`` where a critic gives several numbers.
+        """
 
     @abstractmethod
     def values(
@@ -122,13 +189,30 @@ class ActorCritic(Algorithm):
         observation: Float[Array, "batch obs"],
         action: Float[Array, "batch action"],
     ) -> Float[Array, "critic batch ..."]:
-        """What every critic thinks of the pairs (s, a)."""
+        """What every critic thinks of the pairs (s, a).
+
+        Args:
+            critic: Weights, with a leading axis of critics.
+            observation: s, ``[batch, obs]``.
+            action: a, ``[batch, action]``.
+
+        Returns:
+            ``[critic, batch]``, or ``[critic, batch, output]``.
+        """
 
     @abstractmethod
     def value_loss(
         self, values: Float[Array, "critic batch ..."], target: Float[Array, "..."]
     ) -> Float[Array, ""]:
-        """The critics' loss."""
+        """The critics' loss.
+
+        Args:
+            values: What every critic thinks, as :meth:`values` gives it.
+            target: As :meth:`critic_target` gives it.
+
+        Returns:
+            One number.
+        """
 
     def critic_loss(
         self, critic: Network, batch: Batch, target: Float[Array, "..."]
@@ -145,14 +229,39 @@ class ActorCritic(Algorithm):
         key: Key[Array, ""],
         spec: AgentSpec,
     ) -> tuple[Agent, Float[Array, ""]]:
-        """One gradient step of the actor (and of what moves with it), and its loss."""
+        """One gradient step of the actor (and of what moves with it), and its loss.
+
+        Args:
+            agent: All that it has learnt.
+            batch: Transitions with the leading axis ``batch_size``.
+            key: For whatever it draws; another at each step, agent and seed.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            The agent, and the loss: one number.
+        """
 
     def policy_steps(self, step: Int[Array, ""]) -> Int[Array, ""]:
-        """How many policy updates there are at this step."""
+        """How many policy updates there are at this step.
+
+        Args:
+            step: Of the run, from 0: an array.
+
+        Returns:
+            An integer, as an array.
+        """
         return jnp.where(step % self.policy_frequency == 0, 1, 0)
 
     def finish(self, agent: Agent, step: Int[Array, ""]) -> Agent:
-        """What comes after the policy updates."""
+        """What comes after the policy updates.
+
+        Args:
+            agent: All that it has learnt.
+            step: Of the run, from 0: an array.
+
+        Returns:
+            The agent, with the structure that it had.
+        """
         del step
         return agent
 
@@ -163,6 +272,16 @@ class ActorCritic(Algorithm):
 
         Losses are NaN where the policy is not: the critics learn from their gradient alone, and
         the loss itself, which is costly for quantiles, is worked out when it is to be logged.
+
+        Args:
+            agent: All that it has learnt.
+            batch: Transitions with the leading axis ``batch_size``.
+            key: For whatever it draws; another at each step, agent and seed.
+            step: Of the run, from 0: an array.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            The agent, and losses.
         """
         critic_key, policy_key = jax.random.split(key)
         target = self.critic_target(agent, batch, critic_key, spec)
@@ -211,7 +330,7 @@ def check_functions(algorithm: Algorithm, spec: AgentSpec) -> None:
             return jax.eval_shape(lambda *given: function(*given, spec), *arguments)
         except InputError:
             raise
-        except Exception as error:
+        except OF_OTHERS as error:
             raise InputError(f"{name}: {what} fails ({first_line(error)})") from None
 
     agent = shapes("init", algorithm.init, key, key)

@@ -20,6 +20,9 @@ class DDPG(TD3):
 
     A critic alone errs in one direction for long, and its actor follows it there; in the mean of
     several, which start from other weights, much of that cancels.
+
+    Args:
+        critics: How many.
     """
 
     critics: int = 1

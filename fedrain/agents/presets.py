@@ -8,7 +8,7 @@ holds, so that one preset serves many tasks and no option is silently dropped.
 
 import inspect
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from importlib import resources
 from pathlib import Path
@@ -23,7 +23,7 @@ from fedrain.agents.tqc import TQC
 from fedrain.agents.transforms import Transforms
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
-from fedrain.references import Registry, is_ours
+from fedrain.references import OF_OTHERS, Registry, is_ours, told
 
 #: Algorithms by name: those of the package, and of others that have an entry point
 #: ``fedrain.algorithms``.
@@ -41,11 +41,17 @@ CONDITIONS = {
     "common_parameters": "agents set a parameter together",
     "column_parameters": "agents set parameters of each column",
 }
+#: Options that act through others, and are refused where those are off.
+ACTS_THROUGH = {"reach": "team", "common_hold": "common_noise", "common_rate": "common_constant"}
 COMMON = "common"
 
 
 def preset_names() -> list[str]:
-    """The presets that come with the package."""
+    """The presets that come with the package.
+
+    Returns:
+        Their names, in order of the alphabet.
+    """
     folder = resources.files("fedrain.agents") / "presets"
     return sorted(
         f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
@@ -53,7 +59,14 @@ def preset_names() -> list[str]:
 
 
 def preset_text(name: str | Path) -> str:
-    """The text of a preset, by its name or the path of a file."""
+    """The text of a preset, by its name or the path of a file.
+
+    Args:
+        name: Of a preset of the package, or the path of a TOML file.
+
+    Returns:
+        TOML, to be copied and changed.
+    """
     path = Path(name)
     if path.suffix == ".toml":
         try:
@@ -67,7 +80,14 @@ def preset_text(name: str | Path) -> str:
 
 
 def find_algorithm(algorithm: Any) -> type[Algorithm]:
-    """The class of an algorithm by its name or reference, or as it is."""
+    """The class of an algorithm by its name or reference, or as it is.
+
+    Args:
+        algorithm: ``ddpg``, ``td3``, ``tqc``, ``sac``, ``file.py:Class``, or a class.
+
+    Returns:
+        A class that inherits from :class:`Algorithm` and lacks nothing.
+    """
     kind = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else algorithm
     if not isinstance(kind, type) or not issubclass(kind, Algorithm):
         raise InputError(f"{algorithm}: is not a class that inherits from fedrain.agents.Algorithm")
@@ -95,6 +115,9 @@ def load_algorithm(
         preset: Name of a preset, or a TOML file.
         spec: The agents that it is for; without one, every condition of the preset holds.
         settings: Hyperparameters that differ from the preset's.
+
+    Returns:
+        The algorithm, of which :meth:`Algorithm.check` says whether it suits the agents.
     """
     kind = find_algorithm(algorithm)
     try:
@@ -107,11 +130,19 @@ def load_algorithm(
         if nearest not in tables:
             raise InputError(f"{preset}: the preset has no table [{nearest}]")
         values |= _where(tables[nearest], spec)
-    for name in _redeclared(kind):
+    for name in redeclared(kind):
         values.pop(name, None)
     values |= _where(tables.get(own, {}), spec)
-    values |= _flat(kind, settings or {})
-    return make_algorithm(kind, values)
+    chosen = _flat(kind, settings or {})
+    # Who sets team to 0 need not set the preset's reach, too.
+    values = without_idle(values, off=[name for name, value in chosen.items() if not value])
+    return make_algorithm(kind, values | chosen)
+
+
+def without_idle(values: Mapping[str, Any], off: Iterable[str]) -> dict[str, Any]:
+    """Hyperparameters without those that act through others which are off."""
+    idle = {name for name, needed in ACTS_THROUGH.items() if needed in off}
+    return {name: value for name, value in values.items() if name not in idle}
 
 
 def _nearest(kind: type[Algorithm]) -> str | None:
@@ -120,7 +151,7 @@ def _nearest(kind: type[Algorithm]) -> str | None:
     return next((names[one] for one in kind.__mro__ if one in names), None)
 
 
-def _redeclared(kind: type[Algorithm]) -> set[str]:
+def redeclared(kind: type[Algorithm]) -> set[str]:
     """Fields that a user's classes declare: their defaults count, not the preset's."""
     others = [one for one in kind.__mro__ if issubclass(one, Algorithm) and not is_ours(one)]
     return {name for one in others for name in inspect.get_annotations(one)}
@@ -183,6 +214,13 @@ def make_algorithm(algorithm: Any, values: Mapping[str, Any]) -> Algorithm:
     """An algorithm with these hyperparameters, each checked.
 
     They may be nested, as :func:`hyperparameters_of` gives them, or flat.
+
+    Args:
+        algorithm: ``ddpg``, ``td3``, ``tqc``, ``sac``, ``file.py:Class``, or a class.
+        values: Hyperparameters by name: those without a default, and any others.
+
+    Returns:
+        The algorithm, with its transforms and its schedule.
     """
     kind = find_algorithm(algorithm)
     name = kind.__name__.lower()
@@ -197,7 +235,12 @@ def make_algorithm(algorithm: Any, values: Mapping[str, Any]) -> Algorithm:
         part: kind_of_part(**{key: flat[key] for key in _fields(kind_of_part) if key in flat})
         for part, kind_of_part in PARTS.items()
     }
-    made = kind(**parts, **{key: flat[key] for key in _fields(kind) if key in flat})
+    try:
+        made = kind(**parts, **{key: flat[key] for key in _fields(kind) if key in flat})
+    except InputError:
+        raise
+    except OF_OTHERS as error:
+        raise InputError(f"{kind.__name__} cannot be made ({told(error)})") from None
     if made.transforms.shaping and made.discount == 1:
         raise InputError(f"{name}: shaping needs a discount below 1")
     try:
@@ -219,10 +262,10 @@ def modernised(values: Mapping[str, Any], spec: AgentSpec | None = None) -> dict
     """Hyperparameters as they were stored before version 0.2, by the names of today.
 
     An option that could not apply was then dropped without a word: with the ``spec`` of the agents
-    it is left out here, too.
+    it is left out here, too. So is one that acts through another which is off.
     """
     if any(part in values for part in PARTS):
-        return dict(values)
+        return {name: _without_idle_part(name, value) for name, value in values.items()}
     found = dict(values)
     if found.pop("root_reward", False):
         found["reward"] = "root"
@@ -238,7 +281,16 @@ def modernised(values: Mapping[str, Any], spec: AgentSpec | None = None) -> dict
             )
         found["scaled_observations"] = scale != 1
     dropped = {name for one, holds in _holds(spec).items() if not holds for name in _NEEDS[one]}
+    found = without_idle(found, [n for n in ACTS_THROUGH.values() if not found.get(n)])
     return {name: value for name, value in found.items() if name not in dropped}
+
+
+def _without_idle_part(name: str, value: Any) -> Any:
+    """Transforms or a schedule as stored, with what acts through others that are off at rest."""
+    if name not in PARTS or not isinstance(value, Mapping):
+        return value
+    active = without_idle(value, [one for one in value if not value[one]])
+    return {one: active.get(one, getattr(PARTS[name](), one, None)) for one in value}
 
 
 #: Options that each condition is for.

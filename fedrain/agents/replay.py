@@ -12,7 +12,14 @@ from jaxtyping import Array, Float, Int, UInt32
 
 
 class Batch(NamedTuple):
-    """Transitions (s, a, r, s'). No state is terminal, so there is no end to mark."""
+    """Transitions (s, a, r, s'). No state is terminal, so there is no end to mark.
+
+    Args:
+        observation: s, ``[batch, obs]``.
+        action: a, ``[batch, action]``.
+        reward: r, ``[batch]``: transformed and shaped.
+        next_observation: s', ``[batch, obs]``.
+    """
 
     observation: Float[Array, "*batch obs"]
     action: Float[Array, "*batch action"]

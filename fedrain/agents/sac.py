@@ -37,7 +37,17 @@ LOG_STD_LOW, LOG_STD_HIGH = -5.0, 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class SAC(ActorCritic):
-    """SAC; TQC is this with quantiles of the return in place of its mean."""
+    """SAC; TQC is this with quantiles of the return in place of its mean.
+
+    Args:
+        actor_learning_rate: Of the actor.
+        critic_learning_rate: Of the critics.
+        alpha_learning_rate: Of the entropy coefficient.
+        target_frequency: Steps from one move of the target critics to the next.
+        critics: How many.
+        evaluate_by_sampling: Whether a policy is judged by actions drawn from it, not by its mean.
+        log_alpha_loss: Learn the entropy coefficient as the published runs did.
+    """
 
     actor_learning_rate: float
     critic_learning_rate: float
@@ -60,18 +70,41 @@ class SAC(ActorCritic):
     def target_values(
         self, values: Float[Array, "critic batch output"], key: Key[Array, ""]
     ) -> Float[Array, "batch kept"]:
-        """What the critics together tell the critics: the lowest, since they err upwards."""
+        """What the critics together tell the critics: the lowest, since they err upwards.
+
+        Args:
+            values: ``[critic, batch, output]``, of the target critics.
+            key: For those that draw which critics are asked.
+
+        Returns:
+            ``[batch, kept]``: each number of the target distribution that is kept; for SAC one.
+        """
         del key  # for those that draw which critics are asked
         return values.min(axis=0)
 
     def value_loss(
         self, values: Float[Array, "critic batch output"], target: Float[Array, "batch kept"]
     ) -> Float[Array, ""]:
-        """Σ_i mean (Q_i(s, a) − y)²."""
+        """Σ_i mean (Q_i(s, a) − y)².
+
+        Args:
+            values: ``[critic, batch, output]``.
+            target: ``[batch, kept]``.
+
+        Returns:
+            One number.
+        """
         return jnp.mean((values - target) ** 2, axis=(1, 2)).sum()
 
     def policy_value(self, values: Float[Array, "critic batch output"]) -> Float[Array, " batch"]:
-        """What they tell the actor: the lowest."""
+        """What they tell the actor: the lowest.
+
+        Args:
+            values: ``[critic, batch, output]``.
+
+        Returns:
+            ``[batch]``.
+        """
         return values.min(axis=0)[:, 0]
 
     # ---------------------------------------------------------------- the policy
@@ -177,7 +210,18 @@ class SAC(ActorCritic):
         noise: Float[Array, "batch action"],
         spec: AgentSpec,
     ) -> tuple[Float[Array, ""], Float[Array, " batch"]]:
-        """``α log π(a|s) − value of (s, a)``, its mean; and ``log π(a|s)``."""
+        """``α log π(a|s) − value of (s, a)``, its mean; and ``log π(a|s)``.
+
+        Args:
+            actor: Weights that the gradient is taken by.
+            agent: All that it has learnt.
+            batch: Transitions with the leading axis ``batch_size``.
+            noise: ``[batch, action]``, standard normal.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            One number, and ``[batch]``.
+        """
         assert agent.log_alpha is not None
         action, log_probability = self.sample(actor, batch.observation, noise, spec)
         values = self.policy_value(self.values(agent.critic, batch.observation, action))
@@ -190,7 +234,17 @@ class SAC(ActorCritic):
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> tuple[Agent, Float[Array, ""]]:
-        """One gradient step of the actor, and one of the entropy coefficient on the same draw."""
+        """One gradient step of the actor, and one of the entropy coefficient on the same draw.
+
+        Args:
+            agent: All that it has learnt.
+            batch: Transitions with the leading axis ``batch_size``.
+            key: For whatever it draws; another at each step, agent and seed.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            The agent, and the loss: one number.
+        """
         assert agent.log_alpha is not None
         noise = jax.random.normal(key, batch.action.shape)
         (loss, log_probability), gradient = jax.value_and_grad(self.actor_loss, has_aux=True)(
@@ -219,11 +273,26 @@ class SAC(ActorCritic):
         )
 
     def policy_steps(self, step: Int[Array, ""]) -> Int[Array, ""]:
-        """As many in a row as steps have passed since the last."""
+        """As many in a row as steps have passed since the last.
+
+        Args:
+            step: Of the run, from 0: an array.
+
+        Returns:
+            An integer, as an array.
+        """
         return jnp.where(step % self.policy_frequency == 0, self.policy_frequency, 0)
 
     def finish(self, agent: Agent, step: Int[Array, ""]) -> Agent:
-        """The target critics move every ``target_frequency`` steps."""
+        """The target critics move every ``target_frequency`` steps.
+
+        Args:
+            agent: All that it has learnt.
+            step: Of the run, from 0: an array.
+
+        Returns:
+            The agent, with the structure that it had.
+        """
 
         def move(_: object, agent: Agent) -> Agent:
             moved = soft_update(agent.target_critic, agent.critic, self.tau)

@@ -21,7 +21,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """Options of exploration and learning over a run; off by default, but for the warm-up."""
+    """Options of exploration and learning over a run; off by default, but for the warm-up.
+
+    Args:
+        warmup_steps: Uniform random actions before learning starts.
+        updates: Gradient updates per environment step.
+        final_noise: Share of the exploration that is left at the end of the run.
+        final_rate: Share of the steps of actor and critics that is left at the end.
+        common_noise: Agents explore what they set together with one noise.
+        common_hold: Steps that such an exploration lasts.
+        noise_reach: Degrees over which the exploration of neighbours is alike; 0: none.
+        common_constant: What they set together depends on nothing that an agent sees.
+        common_rate: Share of the learning rate for it.
+        place_only: Actors see their place alone; critics see all that is observed.
+        proximal: Share of the way back to the last average, at every update.
+        stale_averages: Averages take, of all agents but one, the actor of a round before.
+        one_seed: All agents have the random numbers of one.
+    """
 
     warmup_steps: int = 1000  # uniform random actions before learning starts
     # Where a step of the climate costs more than an update, more can be learnt from it.
@@ -65,6 +81,9 @@ class Schedule:
         for name, is_on in on.items():
             if is_on and not spec.common:
                 raise InputError(f"{name} cannot apply: the agents set no parameter together")
+        for name, needed in (("common_hold", "common_noise"), ("common_rate", "common_constant")):
+            if on[name] and not on[needed]:
+                raise InputError(f"{name} cannot apply without {needed}: set that too")
         for name in ("noise_reach", "place_only"):
             if getattr(self, name) and spec.places is None:
                 raise InputError(f"{name} cannot apply: the place of the agents is not known")

@@ -32,7 +32,16 @@ from fedrain.envs.spec import AgentSpec
 
 @dataclass(frozen=True, kw_only=True)
 class TD3(ActorCritic):
-    """TD3; DDPG is this with its additions switched off."""
+    """TD3; DDPG is this with its additions switched off.
+
+    Args:
+        learning_rate: Of actor and critics.
+        exploration_noise: Standard deviation, in half-ranges of the action.
+        critics: How many.
+        policy_noise: Of the target action, in half-ranges.
+        noise_clip: Largest noise of it.
+        clip_target_to_first_component: Clip it as the published runs did.
+    """
 
     learning_rate: float
     exploration_noise: float  # in half-ranges of the action
@@ -85,11 +94,25 @@ class TD3(ActorCritic):
         return apply_critics(critic, observation, action, self.layer_norm)[..., 0]
 
     def target_value(self, values: Float[Array, "critic batch"]) -> Float[Array, " batch"]:
-        """What the critics together tell the critics: the lowest, since they err upwards."""
+        """What the critics together tell the critics: the lowest, since they err upwards.
+
+        Args:
+            values: ``[critic, batch]``.
+
+        Returns:
+            ``[batch]``.
+        """
         return values.min(axis=0)
 
     def policy_value(self, values: Float[Array, "critic batch"]) -> Float[Array, " batch"]:
-        """What they tell the actor: the first one's word."""
+        """What they tell the actor: the first one's word.
+
+        Args:
+            values: ``[critic, batch]``.
+
+        Returns:
+            ``[batch]``.
+        """
         return values[0]
 
     def target_action(
@@ -99,7 +122,17 @@ class TD3(ActorCritic):
         key: Key[Array, ""],
         spec: AgentSpec,
     ) -> Float[Array, "batch action"]:
-        """a': the target policy, smoothed by clipped noise."""
+        """a': the target policy, smoothed by clipped noise.
+
+        Args:
+            agent: All that it has learnt.
+            observation: s', ``[batch, obs]``.
+            key: For whatever it draws; another at each step, agent and seed.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            ``[batch, action]``.
+        """
         assert agent.target_actor is not None
         action = self.act(agent.target_actor, observation, None, spec)
         if self.policy_noise == 0:
@@ -126,13 +159,31 @@ class TD3(ActorCritic):
     def value_loss(
         self, values: Float[Array, "critic batch"], target: Float[Array, " batch"]
     ) -> Float[Array, ""]:
-        """Σ_i mean (Q_i(s, a) − y)²."""
+        """Σ_i mean (Q_i(s, a) − y)².
+
+        Args:
+            values: ``[critic, batch]``.
+            target: ``[batch]``.
+
+        Returns:
+            One number.
+        """
         return jnp.mean((values - target) ** 2, axis=1).sum()
 
     def actor_loss(
         self, actor: Network, critic: Network, batch: Batch, spec: AgentSpec
     ) -> Float[Array, ""]:
-        """− mean Q(s, π(s)), of the critics that the actor listens to."""
+        """− mean Q(s, π(s)), of the critics that the actor listens to.
+
+        Args:
+            actor: Weights that the gradient is taken by.
+            critic: Weights, with a leading axis of critics.
+            batch: Transitions with the leading axis ``batch_size``.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            One number.
+        """
         action = self.act(actor, batch.observation, None, spec)
         values = self.values(critic, batch.observation, action)
         loss = -self.policy_value(values).mean()
@@ -144,7 +195,17 @@ class TD3(ActorCritic):
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> tuple[Agent, Float[Array, ""]]:
-        """One gradient step of the actor; then both targets move."""
+        """One gradient step of the actor; then both targets move.
+
+        Args:
+            agent: All that it has learnt.
+            batch: Transitions with the leading axis ``batch_size``.
+            key: For whatever it draws; another at each step, agent and seed.
+            spec: The agents as the learner sees them: sizes and bounds.
+
+        Returns:
+            The agent, and the loss: one number.
+        """
         del key
         loss, gradient = jax.value_and_grad(self.actor_loss)(agent.actor, agent.critic, batch, spec)
         actor, optimiser = adam_step(

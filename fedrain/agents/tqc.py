@@ -25,7 +25,13 @@ from fedrain.errors import InputError
 
 @dataclass(frozen=True, kw_only=True)
 class TQC(SAC):
-    """Critics that give quantiles, and targets without the largest of them."""
+    """Critics that give quantiles, and targets without the largest of them.
+
+    Args:
+        quantiles: That each critic gives.
+        critics: How many.
+        drop: Largest quantiles left out of the target, for each critic.
+    """
 
     quantiles: int
     critics: int = 5
@@ -43,7 +49,15 @@ class TQC(SAC):
     def target_values(
         self, values: Float[Array, "critic batch quantile"], key: Key[Array, ""]
     ) -> Float[Array, "batch kept"]:
-        """The quantiles of all critics, but for the largest."""
+        """The quantiles of all critics, but for the largest.
+
+        Args:
+            values: ``[critic, batch, quantile]``, of the target critics.
+            key: Not used.
+
+        Returns:
+            ``[batch, kept]``: in order, the lowest of all quantiles.
+        """
         del key
         pooled = values.transpose(1, 0, 2).reshape(values.shape[1], -1)
         if self.drop:
@@ -53,11 +67,26 @@ class TQC(SAC):
     def value_loss(
         self, values: Float[Array, "critic batch quantile"], target: Float[Array, "batch kept"]
     ) -> Float[Array, ""]:
-        """Mean quantile Huber loss."""
+        """Mean quantile Huber loss.
+
+        Args:
+            values: ``[critic, batch, quantile]``.
+            target: ``[batch, kept]``.
+
+        Returns:
+            One number.
+        """
         return quantile_huber(values, target)
 
     def policy_value(self, values: Float[Array, "critic batch quantile"]) -> Float[Array, " batch"]:
-        """The mean of all quantiles."""
+        """The mean of all quantiles.
+
+        Args:
+            values: ``[critic, batch, quantile]``.
+
+        Returns:
+            ``[batch]``.
+        """
         return values.mean(axis=(0, 2))
 
 

@@ -23,7 +23,19 @@ REWARDS = ("square", "root", "log")
 
 @dataclass(frozen=True, kw_only=True)
 class Transforms:
-    """Options of what a learner sees of observations, actions and rewards; all off by default."""
+    """Options of what a learner sees of observations, actions and rewards; all off by default.
+
+    Args:
+        scaled_observations: Fields are divided by their typical scale.
+        place: How many numbers tell an agent where it is; 0: none.
+        unit_actions: Networks see and set actions in [−1, 1].
+        knots: Most values of a profile that an agent sets, linear between; 0: no limit.
+        reward: ``"square"``, as it is; ``"root"``: −√(−r); ``"log"``: −log(1 + √(−r)).
+        reward_scale: Times the learnt reward.
+        shaping: Share of it that is its change since the last step, over 1 − discount.
+        team: Share of the error of others, for agents of one climate.
+        reach: Degrees over which others count e times less in ``team``; 0: all alike.
+    """
 
     # Temperatures of tens of °C saturate a new network's tanh at once; inputs of order one do not.
     scaled_observations: bool = False  # divided by the typical scale of their field
@@ -64,11 +76,18 @@ class Transforms:
         for name in ("team", "reach"):
             if getattr(self, name) and not spec.shared:
                 raise InputError(f"{name} cannot apply: the agents do not share a climate")
+        if self.reach and not self.team:
+            raise InputError("reach cannot apply: others count where team is above 0")
 
 
 @dataclass(frozen=True)
 class View:
-    """How a learner with these transforms sees agents with this spec."""
+    """How a learner with these transforms sees agents with this spec.
+
+    Args:
+        transforms: What is on.
+        outside: The agents as their environment has them.
+    """
 
     transforms: Transforms
     outside: AgentSpec

@@ -202,6 +202,13 @@ def sequence_dataset(environment: Environment, baseline: Baseline) -> xr.Dataset
     """Parameters and fields of the globe that the agents are judged by, after every step.
 
     ``target`` is that of the first judged field; those of others are ``target_<field>``.
+
+    Args:
+        environment: Where it was played.
+        baseline: What a baseline gave.
+
+    Returns:
+        Variables on ``step`` and the columns, and levels where there are some.
     """
     with precise(environment):
         values = jax.vmap(environment.own_parameters)(jnp.asarray(baseline.actions))

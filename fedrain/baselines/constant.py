@@ -32,6 +32,10 @@ def constant(
         goal: ``"final"`` or ``"return"``.
         iterations: Of the search, at the most.
         seed: Draws the episode, where its start, its forcing or the model is random.
+
+    Returns:
+        An episode: ``actions`` ``[step, agent, action]`` in action units, ``returns`` ``[agent]``,
+        skill, errors, physics and the number of model runs.
     """
     if goal not in GOALS:
         raise unknown("goal", goal, GOALS)

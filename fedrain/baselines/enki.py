@@ -41,6 +41,10 @@ def enki(
         seed: Draws the ensemble, and the episode where something in it is random.
         ensemble: Members.
         iterations: Updates.
+
+    Returns:
+        An episode: ``actions`` ``[step, agent, action]`` in action units, ``returns`` ``[agent]``,
+        skill, errors, physics and the number of model runs.
     """
     key = episode_key(seed)
     if ensemble < 2:

@@ -26,6 +26,10 @@ def limit(environment: Environment, iterations: int = ITERATIONS, seed: int = 0)
         iterations: Of the search, at the most.
         seed: Draws the episode, where its start, its forcing or the model is random. The sequence
             is the best for that one episode.
+
+    Returns:
+        An episode: ``actions`` ``[step, agent, action]`` in action units, ``returns`` ``[agent]``,
+        skill, errors, physics and the number of model runs.
     """
     begin, key = time.perf_counter(), episode_key(seed)
     shape = (environment.episode_length, *environment.static_actions.shape)

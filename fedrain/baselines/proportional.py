@@ -41,6 +41,10 @@ def proportional(
         gain: In action units (hundreds of W m⁻²) per kelvin of the error.
         diffusivity: The D that is held; 0.55 if it is left out.
         seed: Draws the episode, where its start, its forcing or the model is random.
+
+    Returns:
+        An episode: ``actions`` ``[step, agent, action]`` in action units, ``returns`` ``[agent]``,
+        skill, errors, physics and the number of model runs.
     """
     begin, key = time.perf_counter(), episode_key(seed)
     control, held = proportional_control(environment, gain, diffusivity)

@@ -14,6 +14,10 @@ def random(environment: Environment, seed: int = 0) -> Baseline:
     Args:
         environment: Any environment.
         seed: Draws the actions, and the episode where something in it is random.
+
+    Returns:
+        An episode: ``actions`` ``[step, agent, action]`` in action units, ``returns`` ``[agent]``,
+        skill, errors, physics and the number of model runs.
     """
     begin, key = time.perf_counter(), episode_key(seed)
     low, high = environment.action_bounds

@@ -19,6 +19,12 @@ def known_limit(environment: Environment) -> float | None:
 
     What agents see does not matter to it. Agents of a shared climate have the same limit together,
     however many there are.
+
+    Args:
+        environment: Any environment.
+
+    Returns:
+        In the unit of rewards, or None.
     """
     table = json.loads((files("fedrain.baselines") / "data" / "limits.json").read_text("utf-8"))
     if environment.shared_climate or environment.agents == 1:
@@ -43,14 +49,21 @@ def known_limit(environment: Environment) -> float | None:
 
 
 def unknown_limit(environment: Environment) -> str | None:
-    """What to tell people, once, where the limit is not known; None where it is."""
+    """What to tell people, once, where the limit is not known; None where it is.
+
+    Args:
+        environment: Any environment.
+
+    Returns:
+        One line, or None.
+    """
     if known_limit(environment) is not None:
         return None
     if not has_gradient(environment):
         return "the limit of this task is not known: its model has no gradient to find it with"
     return (
-        "the limit of this task is not known: to have it printed (it is not stored), "
-        "run `fedrain baseline limit` with the same --env and --model"
+        "the limit of this task is not known: `fedrain baseline limit`, with all options of the "
+        "environment that are given here, prints it (it is not stored)"
     )
 
 
@@ -67,6 +80,9 @@ def share_reached(
         mean_return: Mean of the agents' returns.
         best: The limit, if one has worked it out; the known one, if it is left out.
         worst: Likewise, the static model's.
+
+    Returns:
+        0 for the static model, 1 for the limit; None where the limit is not known.
     """
     best = known_limit(environment) if best is None else best
     if best is None:

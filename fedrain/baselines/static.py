@@ -14,6 +14,10 @@ def static(environment: Environment, seed: int = 0) -> Baseline:
     Args:
         environment: Any environment.
         seed: Draws the episode, where its start, its forcing or the model is random.
+
+    Returns:
+        An episode: ``actions`` ``[step, agent, action]`` in action units, ``returns`` ``[agent]``,
+        skill, errors, physics and the number of model runs.
     """
     begin, key = time.perf_counter(), episode_key(seed)
     actions = environment.static_actions

@@ -24,6 +24,11 @@ class _Parser(argparse.ArgumentParser):
         # A value such as -5..5 is no option, just as -5 is none.
         self._negative_number_matcher = re.compile(r"^-\.?\d")
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """A command may want its arguments in another form: see ``rewrite`` of evaluate."""
+        rewrite = self._defaults.get("rewrite")
+        return super().parse_known_args(rewrite(args) if rewrite and args else args, namespace)
+
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see: {self.prog} --help)")
 

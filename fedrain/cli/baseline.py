@@ -86,6 +86,7 @@ def _model_options(options: argparse.Namespace) -> dict[str, Any] | None:
 def _print(environment: "Environment", result: "Baseline") -> None:
     from fedrain.climate import skill_table
     from fedrain.experiment.report import physics_table
+    from fedrain.tables import counted
 
     first, *others = environment.judged_fields
     name = result.name
@@ -94,7 +95,7 @@ def _print(environment: "Environment", result: "Baseline") -> None:
     alone = not others and environment.judged[0][1] == 1
     unit = f" {_unit(first)}²" if alone else ""
     print(f"return         {result.returns.mean():.0f}{unit}")
-    print(f"found with {result.model_runs} model run(s) in {result.seconds:.1f} s")
+    print(f"found with {counted(result.model_runs, 'model run')} in {result.seconds:.1f} s")
 
 
 def _unit(field: "Field") -> str:

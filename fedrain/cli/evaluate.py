@@ -1,8 +1,10 @@
 """``fedrain evaluate``: skill of a trained run."""
 
 import argparse
+import re
 from typing import TYPE_CHECKING, Any
 
+from fedrain.cli import values
 from fedrain.cli.messages import add_json, print_json, say
 from fedrain.cli.options import REFERENCES, add_noise, add_references, add_start, given
 from fedrain.cli.target import add_target
@@ -12,7 +14,9 @@ if TYPE_CHECKING:
     from fedrain.experiment import Run
 
 #: What an episode may have that those of the training did not.
-EPISODE = ("target", "start", "noise")
+EPISODE = ("target", "start", "forcing", "ramp", "noise")
+#: A flag that was given without a value.
+ALONE = ""
 
 
 def add(commands: Any) -> None:
@@ -23,9 +27,6 @@ def add(commands: Any) -> None:
     add_json(evaluate)
     add_references(evaluate)
     evaluate.add_argument(
-        "--forcing", action="store_true", help="in climates that the policy has not seen"
-    )
-    evaluate.add_argument(
         "--response",
         action="store_true",
         help="how the climate with this policy answers a forcing of −3.7 W m⁻², at equilibrium",
@@ -33,8 +34,31 @@ def add(commands: Any) -> None:
     group = evaluate.add_argument_group("another episode than those of the training")
     add_target(group)
     add_start(group)
+    group.add_argument(
+        "--forcing",
+        type=_forcing_or_all,
+        action="append",
+        metavar="NAME=VALUE",
+        help="what forces the climate, in one other episode; alone, without a value: a table of "
+        "climates that the policy has not seen",
+    )
+    group.add_argument("--ramp", type=int, metavar="N", help="steps over which it sets in")
     add_noise(group)
+    evaluate.set_defaults(rewrite=_rewritten)
     evaluate.set_defaults(command=_run)
+
+
+def _rewritten(arguments: list[str]) -> list[str]:
+    """``--forcing`` alone gets an empty value, lest it take the folder of the run for one."""
+    found = []
+    for now, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        takes = re.match(r"\w+\s*=", after) is not None
+        found.append(f"{now}={ALONE}" if now == "--forcing" and not takes else now)
+    return found
+
+
+def _forcing_or_all(text: str) -> Any:
+    return ALONE if text == ALONE else values.named(values.bounds)(text)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -43,9 +67,12 @@ def _run(options: argparse.Namespace) -> None:
     from fedrain.paper.published import published_column
 
     run = load(options.run, **{name: getattr(options, name) for name in REFERENCES})
+    every = options.forcing is not None and ALONE in options.forcing
+    if every:
+        options.forcing = [one for one in options.forcing if one != ALONE] or None
     episode = given(options, EPISODE)
-    other = "forcing" if options.forcing else "response" if options.response else None
-    if options.forcing and options.response:
+    other = "forcing" if every else "response" if options.response else None
+    if every and options.response:
         raise InputError("choose one of --forcing and --response")
     if other is not None and episode:
         texts = ", ".join(f"--{name}" for name in episode)
@@ -73,15 +100,16 @@ def _table(run: "Run", found: dict[str, Any]) -> str:
     lines.append(physics_table(environment, {name: found["fields"]}, {name: found["physics"]}))
     lines.append(f"return         {found['return']:.0f}")
     if found["diverged_seeds"]:
-        lines.append(f"diverged: seed(s) {', '.join(map(str, found['diverged_seeds']))}")
+        lost = found["diverged_seeds"]
+        lines.append(f"diverged: seed{'s' * (len(lost) > 1)} {', '.join(map(str, lost))}")
     return "\n".join(lines)
 
 
 def _forcing(run: "Run", options: argparse.Namespace) -> None:
-    from fedrain.experiment.scenarios import evaluate_forced, forcing_figure, forcing_table
+    from fedrain.experiment.scenarios import forcing_figure, forcing_table
     from fedrain.plotting import save_figure
 
-    results = evaluate_forced(run, options.policy, say)
+    results = run.scenarios(options.policy, say)
     path = run.folder / "forcing.png"
     save_figure(forcing_figure(results, f"{run.configuration.name}, {options.policy} policy"), path)
     if options.json:
@@ -93,9 +121,9 @@ def _forcing(run: "Run", options: argparse.Namespace) -> None:
 
 
 def _response(run: "Run", options: argparse.Namespace) -> None:
-    from fedrain.experiment.response import response_table, responses
+    from fedrain.experiment.response import response_table
 
-    found = responses(run, options.policy, say=say)
+    found = run.respond(options.policy, say=say)
     if options.json:
         first = {name: next(iter(by_forcing.values())) for name, by_forcing in found.items()}
         shown = {name: one.as_dict() for name, one in first.items()}

@@ -1,17 +1,14 @@
 """``fedrain federate``: the same experiments over Flower."""
 
 import argparse
-import logging
-import os
 import threading
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli.messages import say
 from fedrain.cli.options import (
     REFERENCES,
+    add_accept_changes,
     add_environment,
     add_experiment,
     add_references,
@@ -20,17 +17,11 @@ from fedrain.cli.options import (
     references,
 )
 from fedrain.cli.train import finish
-from fedrain.errors import InputError, MissingExtraError
+from fedrain.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from fedrain.envs import Environment
-    from fedrain.flower.server import Federation
-
-ENGINES = {
-    "local": "in one process (default)",
-    "simulation": "on Flower's simulation engine (Ray)",
-    "deployment": "a process for every node, over TLS on this machine",
-}
+    from fedrain.flower.running import Engine
 
 
 class _Roles(argparse._SubParsersAction):  # type: ignore[type-arg]
@@ -50,8 +41,12 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("federate", help="the same experiments over Flower")
     _add_federation(parser)
-    engines = "; ".join(f"{name}: {what}" for name, what in ENGINES.items())
-    parser.add_argument("--engine", default="local", help=engines)
+    parser.add_argument(
+        "--engine",
+        default="local",
+        help="local: in one process (default); simulation: on Flower's simulation engine (Ray); "
+        "deployment: a process for every node, over TLS on this machine",
+    )
     parser.set_defaults(command=_run)
     roles = parser.add_subparsers(
         action=_Roles, metavar="ROLE", help="what this machine does, of several"
@@ -65,8 +60,10 @@ def add(commands: Any) -> None:
 
     node = roles.add_parser("node", help="be one region of a federation")
     node.add_argument("--region", type=int, required=True, help="from 0, south to north")
-    node.add_argument("--server", required=True, metavar="HOST:PORT", help="where the server is")
-    node.add_argument("--climate", metavar="HOST:PORT", help="where the shared climate is (ebm-v3)")
+    node.add_argument("--server", required=True, metavar="ADDRESS:PORT", help="where the server is")
+    node.add_argument(
+        "--climate", metavar="ADDRESS:PORT", help="where the shared climate is (ebm-v3)"
+    )
     node.add_argument("--folder", metavar="DIR", help="what this node keeps (node-REGION)")
     add_references(node)
     _add_security(node)
@@ -99,7 +96,8 @@ def add(commands: Any) -> None:
     certificates.add_argument("folder", metavar="DIR")
     certificates.add_argument("--regions", type=int, default=6, metavar="N", help="nodes (6)")
     certificates.add_argument(
-        "--host",
+        "--address",
+        dest="addresses",
         action="append",
         default=[],
         metavar="NAME",
@@ -110,6 +108,8 @@ def add(commands: Any) -> None:
 
 def _add_federation(parser: argparse.ArgumentParser) -> None:
     add_experiment(parser)
+    add_accept_changes(parser)
+    parser.add_argument("--from", dest="start_from", help=argparse.SUPPRESS)  # refused
     parser.add_argument(
         "--strategy", default="FedAvg", metavar="NAME", help="Flower's strategy (FedAvg)"
     )
@@ -123,13 +123,13 @@ def _add_federation(parser: argparse.ArgumentParser) -> None:
 
 def _add_listen(parser: argparse.ArgumentParser, port: int) -> None:
     where = f"where to listen (0.0.0.0:{port}; 127.0.0.1:{port} if insecure)"
-    parser.add_argument("--listen", metavar="HOST:PORT", help=where)
+    parser.add_argument("--listen", metavar="ADDRESS:PORT", help=where)
     parser.set_defaults(port=port)
 
 
 def _listen(options: argparse.Namespace) -> str:
-    host = "127.0.0.1" if options.insecure else "0.0.0.0"
-    return options.listen or f"{host}:{options.port}"
+    own = "127.0.0.1" if options.insecure else "0.0.0.0"
+    return options.listen or f"{own}:{options.port}"
 
 
 def _add_security(parser: argparse.ArgumentParser) -> None:
@@ -141,54 +141,32 @@ def _add_watchdog(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until-input-ends", action="store_true", help=argparse.SUPPRESS)
 
 
-def _prepare(*, simulation: bool = False) -> None:
-    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else gRPC logs every new process
-    import_module("fedrain.flower")  # has settings that Flower reads as it is imported
-    needed = {"flwr": "flower", **({"ray": "simulation"} if simulation else {})}
-    for package, extra in needed.items():
-        try:
-            import_module(package)
-        except ModuleNotFoundError:
-            raise MissingExtraError(package, extra) from None
-    # Flower logs every step; our own messages say what matters.
-    logging.getLogger("flwr").setLevel(logging.ERROR)
-
-
-def _federate(
-    options: argparse.Namespace, engine: str, run: Callable[["Federation"], None]
-) -> None:
+def _federate(options: argparse.Namespace, engine: str, run: "Engine") -> None:
     """Run a federation to its end, unless it has finished already."""
-    from fedrain.experiment import load
-    from fedrain.experiment.run import Run
-    from fedrain.flower.server import Federation, open_run
-    from fedrain.io import alone_in
+    from fedrain.flower.running import NO_START, accept_federated, play
 
+    if options.start_from is not None:
+        raise InputError(NO_START)
+    if options.accept_changes:
+        accept_federated(options.out, options.resume, references(options))
     out, configuration = folder_and_configuration(options, f"-{engine}")
-    strategy = options.strategy
-    if options.resume and Run.is_finished(out):
-        open_run(configuration, out, options.resume, strategy)
-    else:
-        times = options.round_seconds, options.wait_seconds
-        federation = Federation(configuration, out, options.resume, say, strategy, *times)
-        with alone_in(out):
-            say(f"{configuration.name} over Flower ({engine}), into {out}")
-            run(federation)
-    named = {name: getattr(configuration.named, name) for name in REFERENCES}
-    finish(load(out, **named))
+    times = options.round_seconds, options.wait_seconds
+    finish(play(configuration, out, options.resume, say, options.strategy, times, engine, run))
+
+
+def _prepare(*, simulation: bool = False) -> None:
+    from fedrain.flower.running import prepare
+
+    prepare(simulation)
 
 
 def _run(options: argparse.Namespace) -> None:
+    from fedrain.flower.running import ENGINES, find_engine
+
     if options.engine not in ENGINES:
-        raise InputError(f"there is no engine {options.engine!r}: use {', '.join(ENGINES)}")
+        raise unknown("engine", options.engine, ENGINES)
     _prepare(simulation=options.engine == "simulation")
-    run: Callable[[Federation], None]
-    if options.engine == "local":
-        from fedrain.flower.local import run_local as run
-    elif options.engine == "simulation":
-        from fedrain.flower.simulation import run_simulation as run
-    else:
-        from fedrain.flower.deployment import run_whole as run
-    _federate(options, options.engine, run)
+    _federate(options, options.engine, find_engine(options.engine))
 
 
 def _server(options: argparse.Namespace) -> None:
@@ -270,7 +248,7 @@ def _certificates(options: argparse.Namespace) -> None:
     if options.regions < 1:
         raise InputError(f"a federation has one region or more, not {options.regions}")
     folder = Path(options.folder)
-    made = make_credentials(folder, options.regions, options.host)
+    made = make_credentials(folder, options.regions, options.addresses)
     for name in ("server", "climate", *(f"region-{region}" for region in range(options.regions))):
         own = folder / name
         say(f"made {own}" if own in made else f"{own} exists, and is left as it is")

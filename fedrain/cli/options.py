@@ -49,6 +49,15 @@ def add_experiment(parser: argparse.ArgumentParser, extend: bool = False) -> Non
     )
 
 
+def add_accept_changes(parser: argparse.ArgumentParser) -> None:
+    """Add the option to resume with what has changed."""
+    parser.add_argument(
+        "--accept-changes",
+        action="store_true",
+        help="with --resume: accept a model, task or algorithm whose source you have changed",
+    )
+
+
 def add_setting(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> None:
     """Add the options that say which experiment."""
     add_environment(parser, env)
@@ -90,7 +99,10 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
     group.add_argument("--model", metavar="file.py:Class", help="a climate model of your own")
     group.add_argument("--agents", type=int, metavar="N", help="number of agents (the task's own)")
     group.add_argument(
-        "--tiles", type=values.tiles, metavar="ROWSxCOLS", help="regions, on a lat–lon grid"
+        "--tiles",
+        type=values.tiles,
+        metavar="ROWSxCOLS",
+        help="regions, of latitude–longitude columns",
     )
     group.add_argument("--latitudes", type=int, metavar="N", help="number of latitudes (96)")
     group.add_argument("--backend", help="jax (default) or climlab")

@@ -4,7 +4,13 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli.messages import say
-from fedrain.cli.options import REFERENCES, add_experiment, folder_and_configuration, references
+from fedrain.cli.options import (
+    REFERENCES,
+    add_accept_changes,
+    add_experiment,
+    folder_and_configuration,
+    references,
+)
 
 if TYPE_CHECKING:
     from fedrain.experiment import Run
@@ -17,11 +23,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--from", dest="start_from", metavar="RUN", help="start from the policies of this run"
     )
-    parser.add_argument(
-        "--accept-changes",
-        action="store_true",
-        help="with --resume: accept a model, task or algorithm whose source you have changed",
-    )
+    add_accept_changes(parser)
     parser.set_defaults(command=_run)
 
 
@@ -37,7 +39,8 @@ def finish(run: "Run") -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain.experiment import train
-    from fedrain.experiment.training import accept, run_before
+    from fedrain.experiment.folder import accept
+    from fedrain.experiment.training import run_before
 
     if options.accept_changes:
         accept(options.out, options.resume, references(options))

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from fedrain.cli import values
 from fedrain.cli.messages import add_json, print_json, say
 from fedrain.cli.options import add_setting, chosen_configuration
 
@@ -25,6 +26,7 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain.errors import InputError
+    from fedrain.tables import counted
     from fedrain.tuning import Tuning, load_space, tune
 
     number = 1 if options.seeds is None else options.seeds
@@ -34,13 +36,20 @@ def _run(options: argparse.Namespace) -> None:
         raise InputError("a study has one or more seeds, and one or more trials")
     configuration = chosen_configuration(options)
     space = load_space(configuration.named.algo or configuration.algo, options.space)
+    named = values.merged("--set", options.settings) or {}
+    own = [name for name in named if not name.startswith("model.")]
+    if twice := [name for name in own if name.rpartition(".")[2] in space]:
+        raise InputError(
+            f"--set {', '.join(twice)}: the search space has it; drop --set, or give --space "
+            "without it"
+        )
     tuning = Tuning(configuration, space, options.objective)
     folder = Path("studies")
     study = Path(options.study or folder / f"{configuration.name}.journal")
     out = Path(options.out or folder / f"{configuration.name}.toml")
     if out.suffix != ".toml":
         raise InputError(f"{out}: a preset is a file that ends in .toml")
-    say(f"{configuration.name}, {len(configuration.seeds)} seed(s) a trial, study {study}")
+    say(f"{configuration.name}, {counted(len(configuration.seeds), 'seed')} a trial, study {study}")
     found = tune(tuning, study, options.trials, out, say)
     if options.json:
         print_json(found)

@@ -41,7 +41,11 @@ def ncep_table() -> dict[str, Float[np.ndarray, " lat"]]:
 
 
 def ncep_zonal_mean() -> ZonalMean:
-    """Annual mean NCEP skin temperature in °C on the Gaussian latitudes."""
+    """Annual mean NCEP skin temperature in °C on the Gaussian latitudes.
+
+    Returns:
+        Temperature ``[lat]`` in °C, and its latitudes ``[lat]`` in °N.
+    """
     table = ncep_table()
     return ZonalMean(latitude=table["lat"], temperature=table["skt_annual"])
 
@@ -92,6 +96,9 @@ def target_fields(
         judged: Names of its fields.
         strict: Refuse a target of a field that is not judged. A task may have targets of more
             fields than an experiment judges.
+
+    Returns:
+        By field, ``[column]`` or ``[column, level]``, in the unit of the field.
     """
     known = {field.name: field for field in model.fields}
     names = list(judged)

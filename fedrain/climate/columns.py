@@ -1,6 +1,6 @@
 """Where a climate model computes: its columns, and the regions that agents divide them into.
 
-A zonal mean model has a column for each latitude; a model on a latitude–longitude grid has one for
+A zonal mean model has a column for each latitude; a model with longitudes has one for
 each cell, latitude by latitude from south to north, and eastwards within each.
 """
 
@@ -150,11 +150,16 @@ class Regions:
     """A division of columns among agents: as many to each.
 
     ``cells`` are the columns of each region.
+
+    Args:
+        columns: Those of the model.
+        number: How many regions: a divisor of the columns.
+        tiles: Rows and columns of tiles; None: bands from south to north.
     """
 
     columns: Columns
     number: int
-    tiles: tuple[int, int] | None = None  # rows and columns of tiles, on a rectangular grid
+    tiles: tuple[int, int] | None = None  # rows and columns of tiles, of a rectangle of columns
 
     def __post_init__(self) -> None:
         if not is_integer(self.number) or self.number < 1 or len(self.columns) % self.number:
@@ -166,7 +171,7 @@ class Regions:
         if self.tiles is not None:
             shape = self.columns.shape
             if len(shape) != 2:
-                raise InputError("tiles divide columns on a latitude–longitude grid, not others")
+                raise InputError("tiles divide rows of latitude–longitude columns, not others")
             if min(self.tiles) < 1 or self.tiles[0] * self.tiles[1] != self.number:
                 raise InputError(f"{self.tiles} tiles do not make {self.number} regions")
             if shape[0] % self.tiles[0] or shape[1] % self.tiles[1]:

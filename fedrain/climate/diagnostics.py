@@ -34,7 +34,16 @@ def heat_transport(
     temperature: Float[np.ndarray, "*batch lat"],
     diffusivity: Float[np.ndarray, "*#batch"],
 ) -> Float[np.ndarray, "*batch edge"]:
-    """Northward heat transport −2π a² D cos φ ∂T/∂φ across each cell edge, in PW."""
+    """Northward heat transport −2π a² D cos φ ∂T/∂φ across each cell edge, in PW.
+
+    Args:
+        grid: The latitudes.
+        temperature: In °C, ``[..., lat]``; leading axes are times or climates.
+        diffusivity: D in W m⁻² K⁻¹, ``[...]``: one number for each of them.
+
+    Returns:
+        In PW, ``[..., edge]``: one more than the latitudes, and 0 at the poles.
+    """
     gradient = np.zeros((*temperature.shape[:-1], grid.latitudes + 1))
     gradient[..., 1:-1] = np.diff(temperature, axis=-1) / grid.spacing
     per_gradient = -2 * np.pi * EARTH_RADIUS**2 * grid.edge_weights * 1e-15
@@ -49,6 +58,15 @@ def diagnostics(
     """One profile, or one for each step, as a Dataset with fluxes, transport and global means.
 
     Parameters are those in force at that time; without a time axis they hold for all of it.
+
+    Args:
+        model: An energy balance model.
+        temperature: In °C, ``[lat]``, or ``[time, lat]``.
+        parameters: By symbol, in physical units, as of :meth:`EnergyBalanceModel.step`.
+
+    Returns:
+        ``surface_temperature``, the fluxes in W m⁻², ``heat_transport`` on the edges of the cells
+        in PW, and global means; with the axis ``time``, if the temperature has one.
     """
     import xarray
 

@@ -76,7 +76,14 @@ def unit_text(unit: str) -> str:
 
 @dataclass(frozen=True)
 class Forcing:
-    """A number that acts on a model from outside, such as ``longwave`` or ``solar``."""
+    """A number that acts on a model from outside, such as ``longwave`` or ``solar``.
+
+    Args:
+        name: ``"longwave"``, ``"solar"``, or any other; scenarios know these two.
+        unit: As NetCDF writes it: ``"W m-2"``.
+        default: Its value where nobody sets it.
+        long_name: What people call it; its name, if it is left out.
+    """
 
     name: str
     unit: str

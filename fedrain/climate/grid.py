@@ -18,7 +18,11 @@ EARTH_RADIUS = 6.373e6  # m, as climlab
 
 @dataclass(frozen=True)
 class Grid:
-    """``latitudes`` cells of equal width, south to north."""
+    """``latitudes`` cells of equal width, south to north.
+
+    Args:
+        latitudes: How many cells; their width is 180° over this.
+    """
 
     latitudes: int = 96
 

@@ -21,7 +21,13 @@ VERNAL_EQUINOX = 80.0  # day of the calendar year
 
 @dataclass(frozen=True)
 class Orbit:
-    """Orbital elements; the default is the present day (as climlab)."""
+    """Orbital elements; the default is the present day (as climlab).
+
+    Args:
+        eccentricity: Of the ellipse, from 0 to below 1.
+        perihelion: Longitude of perihelion from the vernal equinox, °.
+        obliquity: Tilt of the axis, °.
+    """
 
     eccentricity: float = 0.017236
     perihelion: float = 281.37  # longitude of perihelion from the vernal equinox, °
@@ -60,7 +66,17 @@ def daily_insolation(
     orbit: Orbit,
     solar_constant: float = SOLAR_CONSTANT,
 ) -> Float[np.ndarray, "lat day"]:
-    """Daily mean insolation in W m⁻² at latitudes (°N) on days of the year."""
+    """Daily mean insolation in W m⁻² at latitudes (°N) on days of the year.
+
+    Args:
+        latitude: In °N, ``[lat]``.
+        day: Of the year, from 0, ``[day]``.
+        orbit: Orbital elements.
+        solar_constant: In W m⁻².
+
+    Returns:
+        In W m⁻², ``[lat, day]``.
+    """
     longitude = solar_longitude(day, orbit)
     declination = np.arcsin(np.sin(np.deg2rad(orbit.obliquity)) * np.sin(longitude))
     e = orbit.eccentricity
@@ -81,6 +97,16 @@ def annual_insolation(
     solar_constant: float = SOLAR_CONSTANT,
     samples: int = 90,
 ) -> Float[np.ndarray, " lat"]:
-    """Annual mean insolation in W m⁻²: the mean over equally spaced days, as climlab takes it."""
+    """Annual mean insolation in W m⁻²: the mean over equally spaced days, as climlab takes it.
+
+    Args:
+        latitude: In °N, ``[lat]``.
+        orbit: Orbital elements; those of the present day, if left out.
+        solar_constant: In W m⁻².
+        samples: How many days of the year.
+
+    Returns:
+        In W m⁻², ``[lat]``.
+    """
     days = np.arange(samples) * (DAYS_PER_YEAR / samples)
     return daily_insolation(latitude, days, orbit or Orbit(), solar_constant).mean(axis=1)

@@ -1,6 +1,6 @@
 """Fields and parameters of a model as NetCDF variables, by the CF convention.
 
-Zonal means are on ``lat``, a rectangular latitude–longitude grid is on ``lat`` and ``lon``, and any
+Zonal means are on ``lat``, a rectangle of columns is on ``lat`` and ``lon``, and any
 other columns are on ``column``, with latitude and longitude beside it.
 """
 

@@ -17,7 +17,7 @@ from fedrain.climate.columns import Columns
 from fedrain.climate.fields import Field, Forcing
 from fedrain.climate.parameters import Parameters, ParameterTable
 from fedrain.errors import InputError, unknown
-from fedrain.references import told
+from fedrain.references import OF_OTHERS, told
 
 #: Any pytree of arrays.
 ModelState = Any
@@ -55,22 +55,53 @@ class ClimateModel(Protocol):
         """Named numbers from outside; an empty tuple if there are none."""
 
     def init(self, key: Key[Array, ""]) -> ModelState:
-        """The start of an episode. Further arguments, with defaults, may be set by a task."""
+        """The start of an episode. Further arguments, with defaults, may be set by a task.
+
+        Args:
+            key: For a start that is drawn.
+
+        Returns:
+            The state: any pytree of arrays, of one climate.
+        """
 
     def step(
         self, state: ModelState, parameters: Parameters, forcing: Forcings, key: Key[Array, ""]
     ) -> ModelState:
-        """The state one time step later, with the same structure, shapes and types."""
+        """The state one time step later, with the same structure, shapes and types.
+
+        Args:
+            state: As ``init`` and ``step`` give it: any pytree of arrays.
+            parameters: By symbol, in physical units: ``[]``, ``[column]`` or ``[column, level]``,
+                by the scope of the row of the table.
+            forcing: By name, in physical units: one number each.
+            key: For weather, or whatever else is random.
+
+        Returns:
+            The state one time step later.
+        """
 
     def observe(self, state: ModelState) -> dict[str, Array]:
-        """Every field by name: ``[column]``, or ``[column, level]``."""
+        """Every field by name: ``[column]``, or ``[column, level]``.
+
+        Args:
+            state: As ``init`` and ``step`` give it: any pytree of arrays.
+
+        Returns:
+            Each field in its own unit, ``[column]`` or ``[column, level]``.
+        """
 
 
-PARTS = ("columns", "table", "fields", "forcings", "init", "step", "observe")
+#: The parts that are called.
+FUNCTIONS = ("init", "step", "observe")
+PARTS = ("columns", "table", "fields", "forcings", *FUNCTIONS)
 
 
 def check_model(model: object) -> None:
-    """Refuse what is not a climate model, in one line that says what it lacks."""
+    """Refuse what is not a climate model, in one line that says what it lacks.
+
+    Args:
+        model: Anything; see :class:`ClimateModel`.
+    """
     name = getattr(model, "__name__", type(model).__name__)
     if isinstance(model, type):
         raise InputError(f"{name} is a class: a model is an object, {name}()")
@@ -78,6 +109,9 @@ def check_model(model: object) -> None:
         raise InputError(
             f"{name} has no {' and no '.join(missing)}: a climate model has {', '.join(PARTS)}"
         )
+    for part in FUNCTIONS:
+        if not callable(getattr(model, part)):
+            raise InputError(f"{name}: its {part} must be a function")
     try:
         hash(model)
     except Exception:
@@ -113,7 +147,7 @@ def _has(model: object, part: str) -> bool:
     """Whether a model has a part; one that fails is named, with what it says."""
     try:
         getattr(model, part)
-    except Exception as error:
+    except OF_OTHERS as error:
         if isinstance(error, AttributeError) and not hasattr(type(model), part):
             return False
         said = str(error) if isinstance(error, InputError) else first_line(error)
@@ -126,11 +160,11 @@ def _check_shapes(model: ClimateModel) -> None:
     name, columns = type(model).__name__, len(model.columns)
     try:
         state = jax.eval_shape(model.init, jax.eval_shape(lambda: jax.random.key(0)))
-    except Exception as error:
+    except OF_OTHERS as error:
         raise InputError(f"{name}: init fails ({first_line(error)})") from None
     try:
         seen = jax.eval_shape(model.observe, state)
-    except Exception as error:
+    except OF_OTHERS as error:
         raise InputError(f"{name}: observe fails ({first_line(error)})") from None
     if not isinstance(seen, Mapping):
         raise InputError(f"{name}: observe must give a dictionary of fields by name")
@@ -143,7 +177,7 @@ def _check_shapes(model: ClimateModel) -> None:
     if (season_of := getattr(model, "season", None)) is not None:
         try:
             season = jax.eval_shape(season_of, state)
-        except Exception as error:
+        except OF_OTHERS as error:
             raise InputError(f"{name}: season fails ({first_line(error)})") from None
         if (shape := getattr(season, "shape", None)) != ():
             raise InputError(f"{name}: season must be one number, and has shape {shape}")
@@ -155,7 +189,7 @@ def _check_shapes(model: ClimateModel) -> None:
         after = jax.eval_shape(
             model.step, state, parameters, forcing, jax.eval_shape(lambda: jax.random.key(0))
         )
-    except Exception as error:
+    except OF_OTHERS as error:
         raise InputError(f"{name}: step fails ({first_line(error)})") from None
     if not same_structure(state, after) or _shapes(state) != _shapes(after):
         raise InputError(
@@ -177,7 +211,7 @@ def check_start(model: ClimateModel, start: Mapping[str, ArrayLike]) -> None:
     for end in ends if start else ends[:1]:
         try:
             seen = model.observe(model.init(jax.random.key(0), **end))
-        except Exception as error:
+        except OF_OTHERS as error:
             raise InputError(f"{kind}: cannot start ({first_line(error)})") from None
         for field in model.fields:
             values = np.asarray(seen[field.name])
@@ -203,7 +237,7 @@ def _shapes(tree: Any) -> str:
     return ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree))
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """What an error of somebody else's code says, and where, for a message of one line."""
     return told(error)
 

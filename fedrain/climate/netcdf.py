@@ -64,7 +64,12 @@ TIME = Axis("time", ("time", "t", "month", "valid_time"), (), "t")
 
 @dataclass(frozen=True)
 class ZonalMean:
-    """Temperature in °C on latitudes in °N, south to north."""
+    """Temperature in °C on latitudes in °N, south to north.
+
+    Args:
+        latitude: In °N, ``[lat]``.
+        temperature: In °C, ``[lat]``.
+    """
 
     latitude: Float[np.ndarray, " lat"]
     temperature: Float[np.ndarray, " lat"]
@@ -77,6 +82,14 @@ def read_zonal_mean(
 
     Missing values are skipped: first in the mean over longitude, then in that over time.
     With ``weight_months`` each month counts by its length, otherwise all count alike.
+
+    Args:
+        path: A local file.
+        variable: Name of the temperature in it; found by its attributes, if left out.
+        weight_months: Whether months count by their length.
+
+    Returns:
+        Temperature ``[lat]`` in °C, and the latitudes of the file ``[lat]`` in °N, south to north.
     """
     if "://" in str(path):
         raise InputError(f"{path}: only local files are read")

@@ -110,7 +110,11 @@ def _brief(values: Float[np.ndarray, " value"]) -> str:
 
 @dataclass(frozen=True)
 class ParameterTable:
-    """The parameters of a model, in the order in which an action lists them."""
+    """The parameters of a model, in the order in which an action lists them.
+
+    Args:
+        rows: One for each parameter; symbols are distinct.
+    """
 
     rows: tuple[Parameter, ...]
 

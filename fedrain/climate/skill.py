@@ -19,7 +19,12 @@ BAND_EDGES = np.linspace(-90.0, 90.0, 7)
 
 @dataclass(frozen=True)
 class Skill:
-    """areaWRMSE of each band, south to north, and of the globe, in the unit of the field."""
+    """areaWRMSE of each band, south to north, and of the globe, in the unit of the field.
+
+    Args:
+        bands: One number for each band of 30° latitude, south to north.
+        globe: That of all columns.
+    """
 
     bands: tuple[float, ...]
     globe: float
@@ -52,6 +57,14 @@ def band_skill(
     """Skill of a field against its target on the same columns; levels count alike.
 
     Bands without a column, which there are where a model has fewer than six latitudes, are NaN.
+
+    Args:
+        columns: Where: latitudes and area weights.
+        field: ``[column]``, or ``[column, level]``.
+        target: Of the same shape and unit.
+
+    Returns:
+        areaWRMSE of the six bands and of the globe, in the unit of the field.
     """
     error = np.asarray(field, float) - np.asarray(target, float)
     if error.ndim == 2:
@@ -72,6 +85,9 @@ def skill_table(columns: dict[str, Skill], field: Field = SURFACE_TEMPERATURE) -
     Args:
         columns: Skills by name.
         field: What they are of, for the unit.
+
+    Returns:
+        Lines of text: a row for each band, and one for the globe.
     """
     figures = [(*skill.bands, skill.globe) for skill in columns.values()]
     rows = [

@@ -45,6 +45,12 @@ class State(NamedTuple):
     """The state of every climate, what forces it, and the number of steps since the start.
 
     Arrays of ``climate`` and ``truth`` have a leading climate axis.
+
+    Args:
+        climate: State of the model, with a leading axis of climates.
+        forcing: By name, ``[climate]``: what was drawn for this episode.
+        time: Steps since the start.
+        truth: State of the model that runs beside it, where there is one.
     """
 
     climate: ModelState
@@ -54,7 +60,14 @@ class State(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """What one step gives: arrays with a leading agent axis, and one end for all agents."""
+    """What one step gives: arrays with a leading agent axis, and one end for all agents.
+
+    Args:
+        state: After the step.
+        observation: ``[agent, obs]``.
+        reward: ``[agent]``.
+        truncated: Whether the episode ends here.
+    """
 
     state: State
     observation: Float[Array, "agent obs"]

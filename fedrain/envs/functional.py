@@ -154,6 +154,10 @@ def make_functional(
         name: As of :func:`fedrain.envs.make`.
         unit: Whether actions are scaled to [−1, 1].
         options: Those of :func:`fedrain.envs.make`.
+
+    Returns:
+        The environment, with ``reset(key, params)`` and ``step(key, state, action, params)``, and
+        the params to give to both.
     """
     environment = make(name, **options)
     return FunctionalEnv(environment, unit), environment.params

@@ -88,7 +88,11 @@ class _Actions(gymnasium.ActionWrapper[np.ndarray, np.ndarray, np.ndarray], Reco
 
 
 class PhysicalActions(_Actions):
-    """Take actions in the units of the parameter table, and clip them to its bounds."""
+    """Take actions in the units of the parameter table, and clip them to its bounds.
+
+    Args:
+        env: A raw :class:`TaskEnv`.
+    """
 
     def __init__(self, env: gymnasium.Env[np.ndarray, np.ndarray]) -> None:
         super().__init__(env)
@@ -100,7 +104,11 @@ class PhysicalActions(_Actions):
 
 
 class UnitActions(_Actions):
-    """Take actions scaled to [−1, 1], and clip them to that: a learner's noise may go beyond."""
+    """Take actions scaled to [−1, 1], and clip them to that: a learner's noise may go beyond.
+
+    Args:
+        env: A raw :class:`TaskEnv`.
+    """
 
     def action(self, action: np.ndarray) -> Float[np.ndarray, "*agent action"]:
         """The action within its bounds."""
@@ -195,6 +203,7 @@ class EnergyBalanceV2(TaskEnv):
     |---|---|---|
     | ``agents`` | 6 | n, any divisor of the latitudes: 2 gives hemispheres, 6 gives 30° bands |
     | ``region`` | 0 | the region of this agent, 0 (the southernmost) to n − 1 |
+    | ``render_mode`` | None | ``"rgb_array"`` or ``"human"`` |
 
     ## Version history
     - v2: as in the paper.

@@ -41,6 +41,12 @@ def changed_params(environment: Environment, options: Mapping[str, Any] | None) 
     return params
 
 
+def is_forced(environment: Environment, params: EnvParams) -> bool:
+    """Whether any forcing is not at its default."""
+    defaults = {one.name: one.default for one in environment.model.forcings}
+    return any((np.asarray(params.forcing[name]) != x).any() for name, x in defaults.items())
+
+
 def has_own_target(environment: Environment) -> bool:
     """Whether what is judged against changes from step to step: a truth, or a season."""
     return environment.truth is not None or hasattr(environment.model, "target_at")

@@ -59,6 +59,7 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
     |---|---|---|
     | ``agents`` | 6 | n, any divisor of the latitudes |
     | ``task`` | ``"ebm-v3"`` | another task by name, with the agents that it has |
+    | ``render_mode`` | None | ``"rgb_array"`` or ``"human"`` |
     | ``actions`` | ``"physical"`` | ``"unit"``: scaled to [−1, 1], and clipped to that |
 
     ## Version history
@@ -167,5 +168,13 @@ class EnergyBalanceV3(ParallelEnv[str, np.ndarray, np.ndarray]):
 
 
 def parallel_env(agents: int | None = None, **options: Any) -> EnergyBalanceV3:
-    """ebm-v3, or another ``task``, with that many agents: see :class:`EnergyBalanceV3`."""
+    """ebm-v3, or another ``task``, with that many agents: see :class:`EnergyBalanceV3`.
+
+    Args:
+        agents: How many; those of the task, if left out.
+        options: ``task``, ``actions``, ``render_mode``, and those of :func:`fedrain.envs.make`.
+
+    Returns:
+        PettingZoo's parallel interface to the task.
+    """
     return EnergyBalanceV3(agents=agents, **options)

@@ -12,7 +12,12 @@ from fedrain.envs.episode import EnvParams, State, Transition
 
 
 class Rollout(NamedTuple):
-    """The state after each step, and the rewards."""
+    """The state after each step, and the rewards.
+
+    Args:
+        state: Arrays with a leading axis of steps.
+        reward: ``[step, agent]``.
+    """
 
     state: State  # arrays with a leading axis of steps
     reward: Float[Array, "step agent"]
@@ -36,6 +41,10 @@ def rollout(
         actions: ``[step, agent, action]``.
         params: Start, target, forcing and noise; the task's own if they are left out.
         key: For what is random.
+
+    Returns:
+        States after each step, and rewards ``[step, agent]``; ``returns`` are the sums of these,
+        ``[agent]``.
     """
     params = environment.params if params is None else params
     key = jax.random.key(0) if key is None else key

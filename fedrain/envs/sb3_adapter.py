@@ -23,6 +23,10 @@ def sb3_env(name: Any = "ebm-v1", num_envs: int = 1, actions: str = "unit", **op
         num_envs: Copies of the task; times the agents, there are so many environments.
         actions: ``"unit"``: scaled to [−1, 1], which its algorithms need; or ``"physical"``.
         options: Those of :func:`fedrain.envs.make`.
+
+    Returns:
+        A ``VecEnv`` of ``num_envs`` × agents environments; the last axis of what it gives and takes
+        is that of one agent.
     """
     check_actions(actions)
     made = _vec_env_class()

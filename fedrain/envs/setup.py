@@ -32,31 +32,7 @@ FLUXES = (OUTGOING_LONGWAVE.name, ABSORBED_SHORTWAVE.name)
 
 @dataclass(frozen=True)
 class Setup:
-    """A climate model seen by ``agents`` agents.
-
-    Args:
-        model: Any climate model (:class:`fedrain.climate.ClimateModel`).
-        params: The task's own start, target, forcing and noise. They are no part of what makes
-            two environments equal: functions take them as an argument.
-        agents: Number of agents, a divisor of the columns.
-        shared_climate: One climate for all agents, or one for each.
-        local_observation: Whether an agent sees its own region only.
-        episode_length: Steps in an episode.
-        learn: Symbols of the parameters that agents set; all, unless they are named.
-        judged: Judged fields with their weights.
-        reward_shape: ``"square"``: minus the weighted mean squares; ``"log"``: of each judged field
-            minus log(1 + the weighted root mean square).
-        observed: What agents see: fields, and ``target``, ``error``, ``season``, ``place``.
-        tiles: Rows and columns of regions, on a latitude–longitude grid.
-        unapplied: Symbols of parameters that agents set and the model does not get, as in the
-            published runs: it keeps their static values.
-        unclipped: Whether observations may leave their bounds.
-        judged_early: Steps before the end of an episode at which an evaluation is judged.
-        truth: A second model that runs beside the first, under the same forcing and the same
-            random numbers, and is the target: its own parameters never change.
-        only_region: Keep one agent of an environment without a shared climate: its climate does not
-            depend on the others, so theirs need not be run.
-    """
+    """A climate model seen by ``agents`` agents: the fields of :class:`Environment`."""
 
     model: ClimateModel
     params: EnvParams = field(repr=False, compare=False)

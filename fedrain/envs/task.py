@@ -14,7 +14,10 @@ Bounds = Any
 
 @dataclass(frozen=True)
 class Task:
-    """What an experiment is about. Every field can be replaced by an option of :func:`make`.
+    """What an experiment is about.
+
+    Every field can be replaced by an option of :func:`make`, but ``shared_climate``,
+    ``local_observation``, ``truth`` and ``summary``.
 
     Args:
         model: A climate model, or a function of options that makes one.
@@ -39,7 +42,7 @@ class Task:
             neighbouring columns, in units of the range.
         truth: A model, or a function that makes one for that of the agents, that runs beside it
             and is their target, under the same forcing and the same random numbers.
-        tiles: Rows and columns of regions, on a latitude–longitude grid.
+        tiles: Rows and columns of regions, of latitude–longitude columns.
         unapplied: Symbols of parameters that agents set and the model does not get.
         unclipped: Whether observations may leave their bounds.
         judged_early: Steps before the end of an episode at which an evaluation is judged.

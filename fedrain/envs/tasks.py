@@ -25,7 +25,7 @@ from fedrain.climate import (
     check_model,
 )
 from fedrain.climate.climatology import Target
-from fedrain.climate.model import first_line, same_structure
+from fedrain.climate.model import same_structure
 from fedrain.envs.environment import Environment
 from fedrain.envs.episode import EnvParams
 from fedrain.envs.models import (
@@ -49,8 +49,9 @@ from fedrain.envs.options import (
     targets,
     tiles_of,
 )
+from fedrain.envs.outside import made_model, made_task
 from fedrain.envs.task import Bounds, Task
-from fedrain.errors import InputError, unknown
+from fedrain.errors import InputError
 from fedrain.references import Registry
 
 PAPER = {
@@ -132,31 +133,12 @@ MODEL_OPTIONS = ("latitudes", "backend")
 
 def find_task(task: "str | Task") -> Task:
     """A task by its name or reference, or as it is."""
-    found = TASKS.get(task) if isinstance(task, str) else task
-    if callable(found) and not isinstance(found, Task):
-        found = found()
-    if not isinstance(found, Task):
-        raise InputError(f"{task}: is not a fedrain.envs.Task, but a {type(found).__name__}")
-    return found
+    return made_task(TASKS.get(task) if isinstance(task, str) else task, task)
 
 
 def find_model(model: Any, options: Mapping[str, Any] | None = None) -> ClimateModel:
     """A model by its name or reference, of a class, or as it is; with options of its class."""
-    found = MODELS.get(model) if isinstance(model, str) else model
-    if isinstance(found, type) or inspect.isfunction(found):
-        allowed = inspect.signature(found).parameters
-        takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in allowed.values())
-        for name in options or {}:
-            if name not in allowed and not takes_any:
-                raise unknown(f"option of {found.__name__}", name, list(allowed))
-        try:
-            found = found(**(options or {}))
-        except InputError:
-            raise
-        except Exception as error:
-            raise InputError(f"{found.__name__} cannot be made ({first_line(error)})") from None
-    elif options:
-        raise InputError("a model that is made already takes no options")
+    found = made_model(MODELS.get(model) if isinstance(model, str) else model, options)
     check_model(found)
     return found
 
@@ -215,7 +197,7 @@ def make(
         noise: Standard deviation of the sensors' error, as a share of each field's scale.
         analysis_every: Steps after which the model is set to what is observed; 0: never.
         smooth: Weight, in the reward, of differences between neighbouring columns.
-        tiles: Rows and columns of regions, on a latitude–longitude grid.
+        tiles: Rows and columns of regions, of latitude–longitude columns.
         unapplied: Symbols of parameters that agents set and the model does not get, as a0 and a2
             in the published runs; it keeps their static values.
         unclipped: Whether observations may leave their bounds.

@@ -137,6 +137,9 @@ def vector_env(
         autoreset_mode: Likewise.
         options: Those of :func:`fedrain.envs.make`; the region of ``ebm-v2`` is 0 unless it is
             given.
+
+    Returns:
+        Gymnasium's vector environment, stepped as one compiled program.
     """
     if name == "ebm-v2":
         options.setdefault("region", 0)

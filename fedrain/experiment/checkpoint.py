@@ -18,7 +18,7 @@ import numpy as np
 
 from fedrain.agents.step import Training
 from fedrain.errors import InputError
-from fedrain.io import flatten, is_trace, read_arrays, unflatten, write_arrays
+from fedrain.io import flatten, is_trace, read_arrays, read_note, unflatten, write_arrays
 
 FORMAT = 2  # changes when older checkpoints can no longer be read
 
@@ -70,13 +70,7 @@ class Checkpoints:
         if not states:
             return None
         arrays, note = read_arrays(states[-1])
-        if note.get("format") != FORMAT:
-            raise InputError(
-                f"{states[-1]}: the checkpoint is of another version of FedRAIN and cannot be "
-                "resumed: train into another folder"
-            )
-        if note.get("identity") != self.identity:
-            raise InputError(f"{states[-1]}: the checkpoint is of another configuration")
+        self._check(states[-1], note)
         kept = [_without_rows(training) for training in like]
         loaded = unflatten(kept, _under("training/", arrays), str(states[-1]))
         rows, filled = [training.rows for training in like], 0
@@ -102,6 +96,20 @@ class Checkpoints:
             for one, r in zip(loaded, rows, strict=True)
         ]
         return note["episode"], trainings, _under("history/", arrays)
+
+    def check(self) -> None:
+        """Refuse a checkpoint of something else; nothing but the newest one's note is read."""
+        if states := self._states():
+            self._check(states[-1], read_note(states[-1]))
+
+    def _check(self, path: Path, note: dict[str, Any]) -> None:
+        if note.get("format") != FORMAT:
+            raise InputError(
+                f"{path}: the checkpoint is of another version of FedRAIN and cannot be resumed: "
+                "train into another folder"
+            )
+        if note.get("identity") != self.identity:
+            raise InputError(f"{path}: the checkpoint is of another configuration")
 
     @property
     def episode(self) -> int:

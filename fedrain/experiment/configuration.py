@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrain.agents import ALGORITHMS, Algorithm, make_algorithm
-from fedrain.agents.presets import hyperparameters_of
+from fedrain.agents.presets import hyperparameters_of, redeclared
 from fedrain.climate.columns import is_integer
 from fedrain.envs import TASKS, Environment, make
 from fedrain.envs.tasks import MODELS, find_task
@@ -23,6 +23,7 @@ from fedrain.errors import InputError
 from fedrain.experiment.cores import open_cores
 from fedrain.federation import Sharing
 from fedrain.references import Registry
+from fedrain.tables import counted
 
 PACKAGES = ("fedrain", "jax", "jaxlib", "numpy", "optax", "gymnasium", "safetensors", "xarray")
 
@@ -47,6 +48,24 @@ class Configuration:
     of its source, its fields, and hashes of later sources that its user has accepted. ``named``
     are the things themselves, which are not stored. ``extended_from`` has the numbers of episodes
     that a run had before it was extended: ``4``, or ``(2, 4)`` if it was after 2 of them.
+
+    Args:
+        env: The task, by name or reference.
+        agents: How many.
+        sync_every: Episodes between averages; 0: never.
+        algo: By name or reference.
+        preset: Where the hyperparameters came from, for people.
+        hyperparameters: All of them, with those of ``transforms`` and ``schedule`` under these
+            names.
+        seeds: Which.
+        episodes: How many.
+        environment: Options of :func:`fedrain.envs.make`.
+        sharing: Fields of :class:`fedrain.federation.Sharing`.
+        model: A climate model in place of the task's, by reference.
+        sources: See above.
+        start_from: Hash of the weights that the actors start from, if they are of another run.
+        extended_from: See above.
+        named: See above.
     """
 
     env: str
@@ -164,8 +183,9 @@ class Configuration:
         warmup = self.make_algorithm().schedule.warmup_steps
         if steps <= warmup:
             return (
-                f"{self.episodes} episodes are {steps} steps: too short to learn, which starts "
-                f"after {warmup} steps of random actions"
+                f"{counted(self.episodes, 'episode')} {'is' if self.episodes == 1 else 'are'} "
+                f"{counted(steps, 'step')}: too short to learn, which starts after "
+                f"{counted(warmup, 'step')} of random actions"
             )
         return None
 
@@ -208,7 +228,8 @@ def _essence(configuration: Configuration) -> dict[str, Any]:
     """What the result depends on.
 
     What is off is left out: a run stays what it is when options are added to the package. A thing
-    from outside counts by its source, wherever the file lies.
+    from outside counts by its source, wherever the file lies; what its class has as a default may
+    be another tomorrow, so that all that it declares counts.
     """
     values = {**configuration.as_dict(), "preset": None}
     algorithm = configuration.make_algorithm()
@@ -218,7 +239,10 @@ def _essence(configuration: Configuration) -> dict[str, Any]:
         off = hyperparameters_of(algorithm)[part]
         usual = asdict(type(getattr(algorithm, part))())
         own[part] = {k: v for k, v in off.items() if v != usual[k]}
-    values["hyperparameters"] = {k: v for k, v in own.items() if v != defaults.get(k)}
+    declared = redeclared(type(algorithm))
+    values["hyperparameters"] = {
+        k: v for k, v in own.items() if k in declared or v != defaults.get(k)
+    }
     values["sharing"] = {k: v for k, v in asdict(configuration.make_sharing()).items() if v}
     if values["sharing"].get("scheme") == Sharing.scheme:
         del values["sharing"]["scheme"]

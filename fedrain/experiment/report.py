@@ -262,7 +262,7 @@ def map_figure(run: Run, field: str | None = None) -> Figure:
     environment = run.configuration.make_environment()
     columns, shown = environment.model.columns, _judged(run, field)
     if columns.longitude is None or len(columns.shape) != 2:
-        raise InputError("there is no map: the columns form no latitude–longitude grid")
+        raise InputError("there is no map: these are no whole rows of latitude–longitude columns")
     target = np.asarray(environment.params.target[shown.name], float)
     target = target.reshape(len(columns), -1).mean(1)
     learnt, _ = interval(read_columns(environment, run.results, shown.name, "local")[:, -1])

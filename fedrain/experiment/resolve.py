@@ -1,7 +1,7 @@
 """From what a person says, or a file holds, to an experiment.
 
-A stored reference to a model, a task or an algorithm is never imported on the word of the file that
-holds it: whoever opens the experiment names it again (:class:`Named`), and what differs is said.
+What a file holds of things from outside the package is compared with what a person names again: see
+:mod:`fedrain.experiment.outside`.
 """
 
 import inspect
@@ -20,11 +20,11 @@ from fedrain.envs import Task, make
 from fedrain.envs.tasks import find_model, find_task
 from fedrain.errors import InputError, unknown
 from fedrain.experiment.configuration import KINDS, Configuration, Named, difference, plain
+from fedrain.experiment.outside import NO_EXPERIMENT, name_of, recognised, stored_sources
 from fedrain.federation import Sharing
 from fedrain.federation.mixing import SCHEMES
-from fedrain.references import check_same, fingerprint, is_ours, is_reference, reference_to
+from fedrain.references import fingerprint, is_ours
 
-NO_EXPERIMENT = "this is not the configuration of an experiment"
 SYNC_EVERY = 5  # episodes between averages, unless it is said
 #: Names that can be given for what is averaged, and with whom.
 SHARINGS = (*SCHEMES, "personal")
@@ -72,6 +72,9 @@ def configure(
     every = SYNC_EVERY if task.multi_agent else 0
     environment = {k: v if k == "target" else plain(v) for k, v in environment.items()}
     chosen, options = _split(settings or {})
+    averaged = number > 1 and (every if sync_every is None else plain(sync_every))
+    if not averaged and any(chosen.get(f"{part}stale_averages") for part in ("", "schedule.")):
+        raise InputError("stale_averages cannot apply: nothing is averaged")
     if options := {**(environment.get("model_options") or {}), **options}:
         environment["model_options"] = options
     found = None if model is None else find_model(model, options)
@@ -81,16 +84,16 @@ def configure(
             sources[name] = fingerprint(thing, given)
             named[name] = thing
     configuration = Configuration(
-        env=_text(env),
+        env=name_of(env),
         agents=number,
         sync_every=every if sync_every is None else plain(sync_every),
-        algo=_text(algo),
+        algo=name_of(algo),
         preset=str(preset),
         hyperparameters={},
         seeds=_listed(seeds),
         episodes=plain(episodes),
         environment=environment,
-        model=None if model is None else _text(model),
+        model=None if model is None else name_of(model),
         sources=plain(sources),
         named=Named(**named),
     )
@@ -174,7 +177,8 @@ def changed(held: Configuration, **given: Any) -> Configuration:
     same = {
         kind: getattr(held, kind)
         for kind in KINDS
-        if kind not in given or held.sources.get(kind) == new.sources.get(kind)
+        if kind not in given
+        or (kind in held.sources and held.sources[kind] == new.sources.get(kind))
     }
     return replace(
         new,
@@ -200,12 +204,13 @@ def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configur
         known = {f.name for f in fields(Configuration)} - {"named"}
         picked = {key: value for key, value in values.items() if key in known}
         picked["seeds"] = tuple(values["seeds"])
+        picked["sources"] = stored_sources(values)
         picked["extended_from"] = _ends(values.get("extended_from") or [])
         options = dict(values.get("environment") or {})
         if "start_temperature" in options:  # before version 0.2
             options["start"] = options.pop("start_temperature")
         configuration = Configuration(**{**picked, "environment": options})
-        configuration = replace(configuration, named=_recognised(configuration, given))
+        configuration = replace(configuration, named=recognised(configuration, given))
         spec = configuration.make_environment().spec
         stored = modernised(values["hyperparameters"], spec)
         configuration = replace(configuration, hyperparameters=stored)
@@ -232,66 +237,30 @@ def _ends(stored: Sequence[Any]) -> tuple[int | tuple[int, int], ...]:
     return found
 
 
-def _recognised(configuration: Configuration, named: Named) -> Named:
-    """The things from outside that an experiment needs, each as a person has named it."""
-    found: dict[str, Any] = {}
-    for kind, registry in KINDS.items():
-        stored, given = getattr(configuration, kind), getattr(named, kind)
-        if stored is None:
-            if given is not None:
-                raise InputError(
-                    f"this experiment has no {registry.kind} of its own: drop --{kind}"
-                )
-            continue
-        if registry.is_known(stored):
-            if given is not None and _text(given) != stored:
-                raise InputError(f"the {registry.kind} of this experiment is {stored}, not {given}")
-            continue
-        if not isinstance(stored, str) or not is_reference(stored):
-            raise unknown(registry.kind, stored, registry.names())
-        if given is None:
-            raise InputError(
-                f"the {registry.kind} of this experiment, {stored!r}, is not part of FedRAIN: "
-                f"name it again with --{kind} {stored}"
-            )
-        thing = _find(kind, given, configuration.environment.get("model_options"))
-        check_same(registry.kind, configuration.sources.get(kind, {}), thing, given)
-        found[kind] = thing
-    return Named(**found)
-
-
-def _find(kind: str, given: Any, options: Mapping[str, Any] | None) -> Any:
-    if kind != "model":
-        return {"env": find_task, "algo": find_algorithm}[kind](given)
-    made = isinstance(given, str | type) or callable(given)
-    return find_model(given, options if made else None)
-
-
-def accepted(values: Mapping[str, Any], named: Named) -> dict[str, Any]:
-    """A stored configuration that the things named here suit, whatever their sources are now.
-
-    What was stored stays, and so do the run's identity and its checkpoint; sources that are
-    accepted are listed beside it. Fields that differ make another experiment all the same.
-    """
-    sources = dict(values.get("sources") or {})
-    options = (values.get("environment") or {}).get("model_options")
-    for kind in sources:
-        if (given := getattr(named, kind, None)) is None:
-            continue
-        now = fingerprint(_find(kind, given, options), given)["source"]
-        known = [sources[kind].get("source"), *sources[kind].get("accepted", [])]
-        if now not in known:
-            sources[kind] = {**sources[kind], "accepted": [*known[1:], now]}
-    return {**values, "sources": sources}
-
-
 def check_same_experiment(held: Configuration, given: Configuration, where: object) -> None:
     """Refuse an experiment that is not the one that a folder holds, and say what differs."""
-    if differs := difference(held, given):
-        raise InputError(
-            f"{where}: holds another experiment, {held.name} ({', '.join(differs)} "
-            f"{'differs' if len(differs) == 1 else 'differ'}): choose another --out"
-        )
+    differs = difference(held, given)
+    if "algo" in differs:  # has other hyperparameters
+        differs = [name for name in differs if not name.startswith("hyperparameters.")]
+    if differs:
+        raise _another(held, differs, where)
+
+
+def check_same_names(held: Configuration, given: Mapping[str, Any], where: object) -> None:
+    """Refuse another task, model or algorithm than a folder holds, by the names of them.
+
+    What the folder has from outside is compared by what it is, whatever it is called now.
+    """
+    kinds = [kind for kind in KINDS if given.get(kind) is not None and kind not in held.sources]
+    if differs := [kind for kind in kinds if name_of(given[kind]) != getattr(held, kind)]:
+        raise _another(held, differs, where)
+
+
+def _another(held: Configuration, differs: Sequence[str], where: object) -> InputError:
+    return InputError(
+        f"{where}: holds another experiment, {held.name} ({', '.join(differs)} "
+        f"{'differs' if len(differs) == 1 else 'differ'}): choose another --out"
+    )
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -306,16 +275,6 @@ def _is_known(kind: str, given: Any) -> bool:
         return KINDS[kind].is_known(given)
     known = any(given is thing for thing in KINDS[kind].builtin.values())
     return known or (kind == "algo" and is_ours(given))
-
-
-def _text(given: Any) -> str:
-    if isinstance(given, str):
-        return given
-    for registry in KINDS.values():
-        for name, thing in registry.builtin.items():
-            if thing is given:
-                return name
-    return reference_to(given)
 
 
 def _sharing(named: Sharing | str, depth: int) -> Sharing:

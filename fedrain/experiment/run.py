@@ -1,7 +1,7 @@
 """A finished run, read from its folder."""
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,15 @@ from fedrain.agents.networks import Network
 from fedrain.agents.step import EVALUATION, agent_keys
 from fedrain.baselines import known_limit, share_reached
 from fedrain.climate import Physics, Skill
+from fedrain.climate.columns import is_integer
 from fedrain.climate.models.host import clear_failures
 from fedrain.envs import EnvParams
-from fedrain.envs.options import changed_params
+from fedrain.envs.options import changed_params, is_forced
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration, Named
 from fedrain.experiment.evaluation import Evaluation, evaluate, evaluation_noise, summary
 from fedrain.experiment.held import hold
+from fedrain.experiment.policy import Policy, output_names
 from fedrain.experiment.resolve import check_stored, from_dict
 from fedrain.experiment.results import (
     RETURNS,
@@ -39,52 +41,8 @@ from fedrain.io import read_dataset, read_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-class Policy:
-    """One agent's policy, a plain function of what the agent sees.
-
-    ``outputs`` tells, for each number of an action, which parameter it sets and where.
-    """
-
-    def __init__(
-        self,
-        outputs: tuple[str, ...],
-        slices: dict[str, slice],
-        act: Callable[..., Any],
-        observation_size: int,
-    ) -> None:
-        self.outputs = outputs
-        self._slices = slices
-        self._act = act
-        self._observation_size = observation_size
-
-    def __call__(
-        self, observation: Any, step: int | Int[Array, ""] = 0
-    ) -> Float[Array, "*batch action"]:
-        """An action for an observation, or for a batch of them, in action units.
-
-        Args:
-            observation: ``[..., observation]``, in the units of the fields.
-            step: Of the episode; a policy that draws its actions (``evaluate_by_sampling``) draws
-                anew for each.
-        """
-        seen = jnp.asarray(observation, jnp.float32)
-        if (found := seen.shape[-1] if seen.ndim else 1) != self._observation_size:
-            raise InputError(
-                f"an observation of this agent has {self._observation_size} numbers, not {found}"
-            )
-        return self._act(seen, step)
-
-    def parameters(
-        self, observation: Any, step: int = 0
-    ) -> dict[str, Float[np.ndarray, "*batch value"]]:
-        """The same by symbol of the parameter."""
-        action = np.asarray(self(observation, step))
-        return {symbol: action[..., part] for symbol, part in self._slices.items()}
-
-    def __repr__(self) -> str:
-        parts = ", ".join(f"{s}: {p.stop - p.start}" for s, p in self._slices.items())
-        return f"Policy(sets {len(self.outputs)} numbers: {parts})"
+    from fedrain.baselines.response import Response
+    from fedrain.experiment.scenarios import Forced
 
 
 class Run:
@@ -216,6 +174,50 @@ class Run:
         found = zip(self.configuration.seeds, skills, np.isfinite(last).any(axis=1), strict=True)
         return [seed for seed, skill, ended in found if ended and np.isfinite(skill.globe)]
 
+    def scenarios(
+        self, policy: str = "local", say: Callable[[str], None] = print
+    ) -> dict[str, "Forced"]:
+        """Skill in climates that the policies have not seen: ``fedrain evaluate RUN --forcing``.
+
+        Args:
+            policy: ``local``, each agent's own, or ``global``, their average.
+            say: Told once, in one line, what the model lacks and is left out.
+
+        Returns:
+            By scenario (other starts, a doubling of CO₂, another sun, a warmer target), the skill
+            of the policies (``policy``, of every seed) and of what they are held against
+            (``static``, ``constant``, ``proportional``); ``as_dict()`` of each is for JSON.
+        """
+        from fedrain.experiment.scenarios import evaluate_forced
+
+        return evaluate_forced(self, policy, say)
+
+    def respond(
+        self,
+        policy: str = "local",
+        forcings: Sequence[float] | None = None,
+        say: Callable[[str], None] = print,
+    ) -> dict[str, dict[float, "Response"]]:
+        """How the climate answers a forcing at equilibrium: ``fedrain evaluate RUN --response``.
+
+        Args:
+            policy: ``local``, each agent's own, or ``global``, their average.
+            forcings: In W m⁻² of outgoing longwave radiation; −3.7, as a doubling of CO₂ gives, if
+                left out.
+            say: Told in one line what is left out.
+
+        Returns:
+            With the policy (``policy``, mean over the seeds), with ``static``, ``constant`` and
+            ``proportional`` parameters, and in ``truth`` where the task knows it; for each forcing
+            ``warming`` (K), ``feedback`` (W m⁻² K⁻¹) and ``polar_amplification``.
+        """
+        from fedrain.baselines.response import DOUBLING
+        from fedrain.experiment.response import responses
+
+        check_policy(policy)
+        chosen = (DOUBLING,) if forcings is None else tuple(map(float, forcings))
+        return responses(self, policy, chosen, say=say)
+
     @clear_failures()
     def evaluate(self, policy: str = "local", **episode: Any) -> dict[str, Any]:
         """Skill in an episode with another start, target, forcing, ramp or noise, as summary().
@@ -224,10 +226,15 @@ class Run:
             policy: ``local``, each agent's own, or ``global``, their average.
             episode: ``start``, ``target``, ``forcing``, ``ramp`` and ``noise``, as of
                 :func:`fedrain.envs.make`.
+
+        Returns:
+            As :meth:`summary`; ``share_of_limit`` is None.
         """
         check_policy(policy)
         environment = self.configuration.make_environment()
         params = changed_params(environment, episode)
+        if episode.get("ramp") and not is_forced(environment, params):
+            raise InputError("ramp cannot apply: nothing forces the climate; give a forcing too")
         seeds = tuple(self.configuration.seeds)
         algorithm = self.configuration.make_algorithm()
         played = evaluate(environment, algorithm, self.actors(policy), seeds, params)
@@ -249,11 +256,15 @@ class Run:
             seed: One of the run's; the first, if it is left out.
             agent: From 0, south to north.
             kind: ``local``, the agent's own, or ``global``, the average.
+
+        Returns:
+            A function of observations ``[..., obs]`` that gives actions ``[..., action]``.
         """
         seeds = self.configuration.seeds
         seed = seeds[0] if seed is None else seed
-        if seed not in seeds or not 0 <= agent < self.configuration.agents:
-            raise InputError(f"the run has no agent {agent} of seed {seed}")
+        agents = range(self.configuration.agents)
+        if not (is_integer(seed) and is_integer(agent) and seed in seeds and agent in agents):
+            raise InputError(f"the run has no agent {agent!r} of seed {seed!r}")
         environment = self.configuration.make_environment()
         algorithm = self.configuration.make_algorithm()
         view = View(algorithm.transforms, environment.spec)
@@ -267,7 +278,8 @@ class Run:
             seen = view.observation(flat, (agent,) * len(flat))
             noise = evaluation_noise(key, step, view.spec)
             one = jax.vmap(lambda seen: algorithm.act(actor, seen, noise, view.spec))
-            return view.action(one(seen)).reshape(*observation.shape[:-1], -1)
+            action = view.action(one(seen))
+            return action.reshape(*observation.shape[:-1], action.shape[-1])
 
         size = environment.observation_size
         return Policy(output_names(environment, agent), environment.action_slices, act, size)
@@ -326,25 +338,16 @@ class Run:
         return f"<p><b>{title}</b></p><pre>{table}</pre>"
 
 
-def output_names(environment: Any, agent: int) -> tuple[str, ...]:
-    """For each number of an agent's action, the parameter that it sets, and where."""
-    names = []
-    columns = environment.model.columns
-    cells = environment.division.cells[agent] if environment.shared_climate else range(len(columns))
-    for row in environment.learnt:
-        if not row.by_column:
-            names.append(row.symbol)
-            continue
-        for cell in cells:
-            latitude = columns.latitude[cell]
-            place = f"{row.symbol} at {abs(latitude):.4g}°{'S' if latitude < 0 else 'N'}"
-            if columns.longitude is not None:
-                place += f" {columns.longitude[cell]:.4g}°E"
-            levels = range(row.levels) if row.scope == "level" else (None,)
-            names += [place if level is None else f"{place}, level {level}" for level in levels]
-    return tuple(names)
-
-
 def load(folder: str | Path, env: Any = None, model: Any = None, algo: Any = None) -> Run:
-    """A finished run; what of it is not of the package is named again: see :class:`Run`."""
+    """A finished run; what of it is not of the package is named again: see :class:`Run`.
+
+    Args:
+        folder: Where it is.
+        env: The task, if it is of your own: ``file.py:task``, or a :class:`fedrain.envs.Task`.
+        model: Likewise, the climate model.
+        algo: Likewise, the algorithm.
+
+    Returns:
+        The run.
+    """
     return Run(folder, env, model, algo)

@@ -47,6 +47,7 @@ class Trainer:
         self.seeds = jnp.asarray(configuration.seeds, jnp.uint32)
         self.trainings = [self._start(seed) for seed in self.seeds]
         self.episode = 0
+        self.whole = True  # whether all seeds are at the end of an episode, and can be saved
         self.history: History = {}
 
     def _start(self, seed: jax.Array) -> Training:
@@ -94,14 +95,22 @@ class Trainer:
     def begin(self) -> None:
         """Take the cores, before the first episode."""
         self.diverged = {i for i, training in enumerate(self.trainings) if has_diverged(training)}
-        on_host = isinstance(self.environment.model, HostModel)
+        on_host = self._on_host
         self.cores = Cores(len(self.trainings[0].rows), self.in_turn or on_host, divide=not on_host)
         self.trainings = [self.cores.place(training) for training in self.trainings]
+
+    @property
+    def _on_host(self) -> bool:
+        """Whether the climate is computed outside JAX, where it may fail at any step."""
+        return isinstance(self.environment.model, HostModel)
 
     def play(self, synchronise: bool) -> float:
         """One episode of every seed; how long it took."""
         begin, core = time.perf_counter(), time.process_time()
-        logs = self.cores.map(partial(self._one_seed, synchronise), range(len(self.seeds)))
+        self.whole = self._on_host  # what is compiled is given the agents away
+        played = self.cores.map(partial(self._one_seed, synchronise), range(len(self.seeds)))
+        self.trainings, logs = [training for training, _ in played], [log for _, log in played]
+        self.whole = True
         seconds = time.perf_counter() - begin
         log = jax.tree.map(lambda *parts: np.stack(parts), *logs)
         new = {"returns": log.returns, **log.losses._asdict(), "distance": log.distance}
@@ -113,23 +122,28 @@ class Trainer:
         self.episode += 1
         return seconds
 
-    def _one_seed(self, synchronise: bool, index: int) -> EpisodeLog:
+    def _one_seed(self, synchronise: bool, index: int) -> tuple[Training, EpisodeLog]:
+        training = self.trainings[index]
         if index in self.diverged:
             lost = jnp.full(len(self.regions), jnp.nan)
-            return EpisodeLog(lost, Losses(lost, lost, lost), lost[0])
-        self.trainings[index], log = self._episode(index, synchronise)
+            return training, EpisodeLog(lost, Losses(lost, lost, lost), lost[0])
+        if self._on_host:  # what it was is kept, should the climate fail
+            training = jax.tree.map(jnp.copy, training)
+        training, log = self._episode(index, training, synchronise)
         log = jax.block_until_ready(log)
-        if has_diverged(self.trainings[index]):  # the climate may look healthy all the same
+        if has_diverged(training):  # the climate may look healthy all the same
             log = log._replace(returns=jnp.full(len(self.regions), jnp.nan))
-        return log
+        return training, log
 
-    def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:
+    def _episode(
+        self, index: int, training: Training, synchronise: bool
+    ) -> tuple[Training, EpisodeLog]:
         return self.compiled(
             self.environment,
             self.algorithm,
             self.sharing,
             self.params,
-            self.trainings[index],
+            training,
             self.seeds[index],
             jnp.asarray(self.episode),
             jnp.asarray(synchronise),

@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,38 +16,43 @@ from tensorboardX import SummaryWriter
 from fedrain.agents.networks import Network
 from fedrain.climate.models.host import clear_failures
 from fedrain.errors import InputError
-from fedrain.experiment.checkpoint import Checkpoints
-from fedrain.experiment.configuration import KINDS, Configuration, Named, difference, versions
-from fedrain.experiment.progress import Progress
-from fedrain.experiment.resolve import (
-    accepted,
-    changed,
-    check_same_experiment,
-    configure,
-    from_dict,
+from fedrain.experiment.configuration import KINDS, Configuration, Named
+from fedrain.experiment.folder import (
+    START,
+    Say,
+    accept,
+    checkpoints_of,
+    found_end,
+    open_folder,
+    say_if_new,
 )
+from fedrain.experiment.outside import stored_sources
+from fedrain.experiment.progress import Progress
+from fedrain.experiment.resolve import changed, check_same_names, configure, from_dict
 from fedrain.experiment.results import WEIGHTS, write_results
 from fedrain.experiment.run import Run
 from fedrain.experiment.trainer import Trainer
 from fedrain.io import (
     alone_in,
-    flatten,
-    is_trace,
     read_arrays,
     read_json,
     unflatten,
-    write_arrays,
-    write_json,
 )
+from fedrain.tables import counted
 
 CHECKPOINT_SECONDS = 20.0
-START = "start.safetensors"  # the actors that a run starts from, if they are another run's
-
-Say = Callable[[str], None]
 
 
 class Episode(NamedTuple):
-    """What a callback is told after each episode."""
+    """What a callback is told after each episode.
+
+    Args:
+        episode: Its number, from 1.
+        returns: ``[seed, agent]``.
+        critic_loss: ``[seed, agent]``; NaN where there was no update.
+        actor_loss: ``[seed, agent]``, likewise.
+        seconds: That it took.
+    """
 
     episode: int  # from 1
     returns: Float[np.ndarray, "seed agent"]
@@ -94,12 +100,13 @@ class Session:
     def run(self) -> None:
         """Train to the end, with a checkpoint now and then, and write the results."""
         configuration, trainer = self.configuration, self.trainer
-        self.say(f"{configuration.name}, {len(configuration.seeds)} seed(s), into {self.out}")
+        self.say(
+            f"{configuration.name}, {counted(len(configuration.seeds), 'seed')}, into {self.out}"
+        )
         if configuration.warning is not None:
             self.say(configuration.warning)
         progress = Progress(configuration.episodes, self.agent_steps, trainer.episode)
-        saved = time.monotonic()
-        with SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
+        with self._saved_at_last(), SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
             for episode in range(trainer.episode):  # a process that was killed may have lost some
                 self._log(writer, episode)
             while trainer.episode < configuration.episodes:
@@ -110,11 +117,22 @@ class Session:
                 if self.progress:
                     progress.show(trainer.episode, trainer.history["returns"][-1], seconds)
                 self._tell()
-                if time.monotonic() - saved > CHECKPOINT_SECONDS:
+                if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
                     self._save()
-                    saved = time.monotonic()
-        self._save()
         write_results(configuration, trainer.actors(), trainer.history, self.out)
+
+    @contextmanager
+    def _saved_at_last(self) -> Iterator[None]:
+        """Whatever ends the run, such as a callback that fails: its last whole episode stays."""
+        self._saved, before = time.monotonic(), self.trainer.episode
+        try:
+            yield
+        except BaseException:
+            if self.trainer.whole and self.trainer.episode > before:
+                with suppress(Exception):  # what ended the run is what is told
+                    self._save()
+            raise
+        self._save()
 
     def _tell(self) -> None:
         if self.on_episode is not None:
@@ -142,6 +160,7 @@ class Session:
 
     def _save(self) -> None:
         self.trainer.save(self.checkpoints)
+        self._saved = time.monotonic()
 
 
 @clear_failures()
@@ -183,6 +202,8 @@ def train(
             "train takes an experiment of fedrain.configure, or its arguments by name (env=…), "
             f"not {configuration!r}"
         )
+    if on_episode is not None and not callable(on_episode):
+        raise InputError(f"on_episode is a function of an Episode, not {on_episode!r}")
     if configuration is not None and options:
         raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
     if accept_changes:
@@ -198,6 +219,8 @@ def train(
     out = Path("runs") / configuration.name if out is None else Path(out)
     if configuration.start_from is not None and actors is None and not (out / START).is_file():
         raise InputError("this experiment starts from the policies of a run: name it with --from")
+    if resume:
+        say_if_new(out, say)
     configuration = open_folder(configuration, out, resume, actors, say)
     named = configuration.named
     if not (resume and Run.is_finished(out)):
@@ -216,7 +239,7 @@ def train(
 def run_before(folder: str | Path, named: Mapping[str, Any]) -> Run:
     """The run to start from; what it has from outside the package is what was named for this."""
     Run(folder)  # refuses a folder that is no run's
-    outside = read_json(Path(folder) / "configuration.json").get("sources") or {}
+    outside = stored_sources(read_json(Path(folder) / "configuration.json"))
     return Run(folder, **{kind: thing for kind, thing in named.items() if kind in outside})
 
 
@@ -227,104 +250,12 @@ def chosen(out: Path | None, resume: bool, options: dict[str, Any]) -> Configura
         return configure(**{k: v for k, v in options.items() if v is not None})
     values = read_json(path)
     known = {kind: options.get(kind) for kind in KINDS}
-    kept = {k: v for k, v in known.items() if v is not None and k in values.get("sources", {})}
+    outside = stored_sources(values)
+    kept = {k: v for k, v in known.items() if v is not None and k in outside}
     held = from_dict(values, Named(**kept))
     given = {k: v for k, v in options.items() if v is not None and k not in kept}
+    check_same_names(held, given, out)
     return changed(held, **given) if given else held
-
-
-def accept(out: str | Path | None, resume: bool, named: Named) -> None:
-    """Note in a run's folder that it goes on with the sources that these things have now."""
-    if out is None or not resume:
-        raise InputError("--accept-changes is for a run that is resumed: give --resume and --out")
-    path = Path(out) / "configuration.json"
-    values = read_json(path)
-    if (new := accepted(values, named)) != values:
-        write_json(path, new)
-
-
-def checkpoints_of(configuration: Configuration, out: Path) -> Checkpoints:
-    """Where an experiment in the folder ``out`` keeps what it needs to resume."""
-    return Checkpoints(out / "checkpoint", configuration.lineage)
-
-
-def found_end(out: Path) -> int:
-    """The episodes that a run in this folder had when it was finished; 0 if it never was."""
-    from fedrain.experiment.results import episodes_learnt
-
-    return episodes_learnt(out) or 0
-
-
-def open_folder(
-    configuration: Configuration,
-    out: Path,
-    resume: bool,
-    actors: Network | None = None,
-    say: Say | None = None,
-) -> Configuration:
-    """Make the folder of a run, or make sure that it is this run's, and of as many episodes.
-
-    Returns:
-        The experiment, with what the folder tells of its earlier ends.
-    """
-    path = out / "configuration.json"
-    if not path.exists():
-        if out.exists() and (not out.is_dir() or any(not is_trace(p) for p in out.iterdir())):
-            raise InputError(
-                f"{out}: is not empty, and not the folder of a run: choose another --out"
-            )
-        _check_straight(configuration)
-        if actors is not None:
-            write_arrays(out / START, flatten(actors), {"layout": "seed, agent, …"})
-        _write(configuration, path)
-        return configuration
-    held = from_dict(read_json(path), configuration.named)
-    if configuration.extended_from != held.extended_from:
-        configuration = replace(configuration, extended_from=held.extended_from)
-    if difference(held, configuration) == ["episodes"] and resume:
-        return _extended(held, configuration, out, say)
-    check_same_experiment(held, configuration, out)
-    if not resume:
-        raise InputError(f"{out}: holds this experiment already: --resume resumes it")
-    return configuration
-
-
-def _check_straight(configuration: Configuration) -> None:
-    """A run that was extended cannot be trained in one go: its schedule had other ends."""
-    if configuration.extended_from and configuration.depends_on_length:
-        ends = [end if isinstance(end, int) else end[1] for end in configuration.extended_from]
-        more = ", ".join(map(str, (*ends[1:], configuration.episodes)))
-        raise InputError(
-            f"this experiment was extended: train {ends[0]} episodes, then --resume with {more}"
-        )
-
-
-def _write(configuration: Configuration, path: Path) -> None:
-    write_json(path, {**configuration.as_dict(), "versions": versions()})
-
-
-def _extended(
-    held: Configuration, configuration: Configuration, out: Path, say: Say | None
-) -> Configuration:
-    """The experiment with more episodes, written to its folder."""
-    if configuration.episodes < held.episodes:
-        raise InputError(
-            f"{out}: has {held.episodes} episodes; with --resume there can be more, not fewer"
-        )
-    done = checkpoints_of(held, out).episode
-    if Run.is_finished(out) and not done:
-        raise InputError(f"{out}: has no checkpoint to extend it from: train into another folder")
-    before = held.extended_from
-    reached = 0 if not before else before[-1] if isinstance(before[-1], int) else before[-1][0]
-    if done > reached:  # otherwise no episode has been played with the end that it had
-        end = held.episodes if done >= held.episodes else (done, held.episodes)
-        configuration = replace(configuration, extended_from=(*before, end))
-    _write(configuration, out / "configuration.json")
-    if say is not None and done:
-        new = configuration.episodes
-        differs = f", which is not what {new} in one go give: noise or rates fall over the run"
-        say(f"extended from {held.episodes} to {new} episodes{differs * held.depends_on_length}")
-    return configuration
 
 
 def _starting_from(configuration: Configuration, run: Run) -> tuple[Configuration, Network]:

@@ -34,6 +34,12 @@ class Sharing:
     ``layers`` names the layers of a network, from 0, that are averaged; the others stay personal.
     All are, if it is None. ``weights`` has a number for each agent; all count alike, if it is None.
     ``scheme`` is one of :data:`SCHEMES`.
+
+    Args:
+        critics: Whether the critics are averaged, too.
+        layers: Which layers of a network, from 0.
+        weights: A number for each agent.
+        scheme: With whom: ``"all"``, ``"zones"``, ``"neighbours"``, ``"shared"``.
     """
 
     critics: bool = False
@@ -80,7 +86,15 @@ class Sharing:
 
 
 def mean_network(network: Network, sharing: Sharing) -> Network:
-    """The weighted mean over the agents, given back to each of them."""
+    """The weighted mean over the agents, given back to each of them.
+
+    Args:
+        network: Arrays with a leading axis of agents.
+        sharing: What is averaged, and with whom.
+
+    Returns:
+        Arrays of the same shapes: for each agent its mean; layers that stay personal as they were.
+    """
     keep = range(len(network)) if sharing.layers is None else sharing.layers
     return tuple(
         Layer(*(_mean(leaf, sharing) for leaf in layer)) if i in keep else layer
@@ -97,7 +111,16 @@ def _mean(leaf: Float[Array, "agent ..."], sharing: Sharing) -> Float[Array, "ag
 
 
 def average(agents: Agent, sharing: Sharing, synchronise: Bool[Array, ""]) -> Agent:
-    """Agents that start again from the average, if they are to; otherwise as they are."""
+    """Agents that start again from the average, if they are to; otherwise as they are.
+
+    Args:
+        agents: Of one seed, stacked: arrays with a leading axis of agents.
+        sharing: What is averaged, and with whom.
+        synchronise: Whether they are to be averaged now.
+
+    Returns:
+        Agents of the same shapes.
+    """
     if sharing.one_policy:
         return agents
 
@@ -124,7 +147,14 @@ def _of_now(prompt: Bool[Array, " agent"], new: Array, old: Array) -> Float[Arra
 
 
 def actor_distance(actor: Network) -> Float[Array, ""]:
-    """Root mean square distance of the agents' actors from their mean, in weight space."""
+    """Root mean square distance of the agents' actors from their mean, in weight space.
+
+    Args:
+        actor: Arrays with a leading axis of agents.
+
+    Returns:
+        One number.
+    """
     leaves = jax.tree.leaves(actor)
     total = sum(((leaf - leaf.mean(0)) ** 2).sum() for leaf in leaves)
     return jnp.sqrt(total / sum(leaf.size for leaf in leaves))

@@ -22,8 +22,8 @@ from jaxtyping import Array, Float, Int, UInt32
 from fedrain.agents.step import start_key, step_key
 from fedrain.envs import Environment, EnvParams, State, Transition
 from fedrain.errors import InputError
+from fedrain.experiment.folder import Say
 from fedrain.experiment.host import MissedStepError
-from fedrain.experiment.training import Say
 from fedrain.io import flatten, read_arrays, unflatten, write_arrays
 
 STATE = "state/"  # before the names of what the climate's state has, in its journal

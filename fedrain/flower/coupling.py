@@ -15,8 +15,8 @@ from jaxtyping import Float
 
 from fedrain.envs import Environment
 from fedrain.errors import InputError
+from fedrain.experiment.folder import Say
 from fedrain.experiment.host import MissedStepError
-from fedrain.experiment.training import Say
 from fedrain.flower import climate_pb2
 from fedrain.flower.climate import Answer, Episode, SharedClimate
 from fedrain.flower.credentials import Credentials

@@ -23,7 +23,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from fedrain.errors import InputError
 from fedrain.io import write_bytes
 
-AUTHORITY, CERTIFICATE, TLS_KEY, NODE_KEY = "authority.pem", "host.pem", "host.key", "node.key"
+AUTHORITY, CERTIFICATE, TLS_KEY, NODE_KEY = (
+    "authority.pem",
+    "machine.pem",
+    "machine.key",
+    "node.key",
+)
 NODES = "nodes"  # public keys, at the server
 VALID = datetime.timedelta(days=365)
 #: Names by which a machine knows itself.
@@ -85,22 +90,22 @@ def read_credentials(folder: str | None, insecure: bool) -> Credentials | None:
     return None if folder is None else Credentials(Path(folder))
 
 
-def make_credentials(folder: Path, regions: int, hosts: Sequence[str] = ()) -> list[Path]:
+def make_credentials(folder: Path, regions: int, addresses: Sequence[str] = ()) -> list[Path]:
     """Folders for the server, the climate and the nodes; those that were made.
 
-    What exists already stays. ``hosts`` are the names or addresses of the server and the climate.
+    What exists already stays. ``addresses`` are names or addresses of the server and the climate.
     """
     authority = _Authority(folder)
     servers = [folder / "server", folder / "climate"]
     for participant in servers:
         if participant.exists():
-            _refuse_other_names(participant, hosts)
+            _refuse_other_names(participant, addresses)
     nodes = [folder / f"region-{region}" for region in range(regions)]
     made = [participant for participant in (*servers, *nodes) if not participant.exists()]
     for participant in servers:
         if participant in made:
             with _whole_folder(participant) as partial:
-                _write_participant(partial, authority, participant.name, hosts)
+                _write_participant(partial, authority, participant.name, addresses)
     for participant in nodes:
         public = folder / "server" / NODES / f"{participant.name}.pub"
         if participant in made:
@@ -135,10 +140,10 @@ class _Authority:
     def pem(self) -> bytes:
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
-    def sign(self, name: str, hosts: Sequence[str], key: Any) -> bytes:
+    def sign(self, name: str, addresses: Sequence[str], key: Any) -> bytes:
         """A certificate for a participant that answers to these names."""
         builder = _builder(_name(name), self.certificate.subject, key.public_key())
-        alternatives = x509.SubjectAlternativeName([_general(host) for host in hosts])
+        alternatives = x509.SubjectAlternativeName([_general(address) for address in addresses])
         uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
         builder = builder.add_extension(alternatives, False)
@@ -156,22 +161,22 @@ def _whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def _write_participant(
-    folder: Path, authority: _Authority, name: str, hosts: Sequence[str]
+    folder: Path, authority: _Authority, name: str, addresses: Sequence[str]
 ) -> ec.EllipticCurvePrivateKey:
     """What every participant has."""
     key = ec.generate_private_key(ec.SECP384R1())
-    names = list(dict.fromkeys([*hosts, *LOOPBACK]))
+    names = list(dict.fromkeys([*addresses, *LOOPBACK]))
     write_bytes(folder / TLS_KEY, _private(key), secret=True)
     write_bytes(folder / CERTIFICATE, authority.sign(name, names, key))
     write_bytes(folder / AUTHORITY, authority.pem)
     return key
 
 
-def _refuse_other_names(participant: Path, hosts: Sequence[str]) -> None:
+def _refuse_other_names(participant: Path, addresses: Sequence[str]) -> None:
     """A certificate that exists is not signed again."""
     certificate = _read_certificate(Credentials(participant).certificate)
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    if lacking := [host for host in hosts if _general(host) not in set(names)]:
+    if lacking := [address for address in addresses if _general(address) not in set(names)]:
         why = f"{participant}: its certificate is not for {', '.join(lacking)}"
         raise InputError(f"{why}: remove the folder to have it made again")
 
@@ -218,15 +223,15 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: Any) -> x509.Certificat
     )
 
 
-def _general(host: str) -> x509.GeneralName:
+def _general(address: str) -> x509.GeneralName:
     try:
-        return x509.IPAddress(ipaddress.ip_address(host))
+        return x509.IPAddress(ipaddress.ip_address(address))
     except ValueError:
         pass
     try:
-        return x509.DNSName(host)
+        return x509.DNSName(address)
     except ValueError:
-        raise InputError(f"{host!r} is not the name or address of a machine") from None
+        raise InputError(f"{address!r} is not the name or address of a machine") from None
 
 
 def _private(

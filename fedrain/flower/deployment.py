@@ -147,14 +147,14 @@ def check_listener(address: str, credentials: Credentials | None) -> None:
 
     We connect to it at 127.0.0.1, so it cannot listen on another address alone.
     """
-    host, _ = split_address(address)
+    machine, _ = split_address(address)
     if credentials is None:
         refuse_open_address(address)
     else:
         _ = credentials.authority, credentials.certificate, credentials.tls_key
         credentials.public_keys()
-    if host not in LISTEN:
-        raise InputError(f"the server listens on {', '.join(LISTEN)}, not on {host}")
+    if machine not in LISTEN:
+        raise InputError(f"the server listens on {', '.join(LISTEN)}, not on {machine}")
 
 
 @contextmanager
@@ -163,9 +163,9 @@ def start_superlink(
 ) -> Iterator[SuperLink]:
     """A SuperLink while the context lasts; without credentials, on this machine only."""
     check_listener(address, credentials)
-    host, port = split_address(address)
+    machine, port = split_address(address)
     secret_file = folder / "superlink.secret"
-    arguments = ["--host", host, "--port", str(port), "--isolation", "process"]
+    arguments = ["--host", machine, "--port", str(port), "--isolation", "process"]
     arguments += ["--superexec-auth-secret-file", str(secret_file)]
     authority = None
     if credentials is None:

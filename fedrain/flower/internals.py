@@ -261,8 +261,8 @@ class NodesOnly:
         """Refuse, or pass on."""
         app = self.app
         if scope["type"] == "http" and not scope["path"].startswith(OPEN_TO_ALL):
-            host = (scope.get("client") or ("nobody",))[0]
-            if host not in ("127.0.0.1", "::1"):
+            machine = (scope.get("client") or ("nobody",))[0]
+            if machine not in ("127.0.0.1", "::1"):
                 app = PlainTextResponse("accepted from the server's own machine only", 403)
         await app(scope, receive, send)
 

@@ -20,8 +20,9 @@ from flwr.serverapp import Grid as FlowerGrid
 
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.folder import Say
 from fedrain.experiment.trainer import Trainer
-from fedrain.experiment.training import CHECKPOINT_SECONDS, Say
+from fedrain.experiment.training import CHECKPOINT_SECONDS
 from fedrain.flower.client import make_client_app
 from fedrain.flower.internals import FlowerRun, identify
 from fedrain.flower.messages import Payload, adopt_all, take_payload

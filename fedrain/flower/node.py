@@ -12,7 +12,7 @@ from flwr.app import Context, Message
 
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration, Named
-from fedrain.experiment.training import Say
+from fedrain.experiment.folder import Say
 from fedrain.flower.client import make_client_app
 from fedrain.flower.coupling import RemoteClimate
 from fedrain.flower.credentials import Credentials
@@ -104,7 +104,7 @@ def run_node(
     the agent stays in memory. ``wrap`` puts something between the node and the client app.
     """
     credentials, folder, say = resident.credentials, resident.folder, resident.say
-    host, port = split_address(server)
+    machine, port = split_address(server)
     if credentials is None:
         refuse_open_address(server)
         security = ["--insecure"]
@@ -118,7 +118,14 @@ def run_node(
         why = _obstacle(server, credentials)
         if why is None:
             own = free_port()
-            more = ["--superlink", f"{host}:{port}", "--port", str(own), "--isolation", "process"]
+            more = [
+                "--superlink",
+                f"{machine}:{port}",
+                "--port",
+                str(own),
+                "--isolation",
+                "process",
+            ]
             more += ["--node-config", f"region={resident.region}"]
             more += ["--superexec-auth-secret-file", str(folder / "supernode.secret")]
             with Program("supernode", [*more, *security], folder) as program:

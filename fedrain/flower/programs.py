@@ -81,11 +81,11 @@ def free_port() -> int:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host name and port."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise InputError(f"{address!r} is not an address: write it as HOST:PORT")
-    return host.strip("[]"), int(port)
+    """Machine and port."""
+    machine, _, port = address.rpartition(":")
+    if not machine or not port.isdigit() or not 0 < int(port) < 65536:
+        raise InputError(f"{address!r} is not an address: write it as ADDRESS:PORT")
+    return machine.strip("[]"), int(port)
 
 
 def make_secret(path: Path) -> bytes:
@@ -97,6 +97,6 @@ def make_secret(path: Path) -> bytes:
 
 def refuse_open_address(address: str) -> None:
     """Without TLS and keys, nobody from elsewhere may connect."""
-    host = address.rpartition(":")[0].strip("[]")
-    if host not in (HERE, "::1", "localhost"):
-        raise InputError(f"--insecure listens on {HERE} only, not on {host}")
+    machine = address.rpartition(":")[0].strip("[]")
+    if machine not in (HERE, "::1", "localhost"):
+        raise InputError(f"--insecure listens on {HERE} only, not on {machine}")

@@ -13,10 +13,10 @@ from fedrain.envs import AgentSpec, Environment
 from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.folder import Say
 from fedrain.experiment.fused import EpisodeLog
 from fedrain.experiment.host import MissedStepError, Outcome, host_episode
 from fedrain.experiment.trainer import History, Trainer
-from fedrain.experiment.training import Say
 from fedrain.flower.climate import Answer, Episode
 from fedrain.flower.messages import Payload, adopt_all, take_payload
 
@@ -141,7 +141,12 @@ class CoupledTrainer(Trainer):
         """Steps in the memory of the seed that has missed the most, and of the one with fewest."""
         return int(self.steps.min()), int(self.steps.max())
 
-    def _episode(self, index: int, synchronise: bool) -> tuple[Training, EpisodeLog]:  # noqa: ARG002
+    def _episode(
+        self,
+        index: int,
+        training: Training,
+        synchronise: bool,  # noqa: ARG002
+    ) -> tuple[Training, EpisodeLog]:
         seed = self.configuration.seeds[index]
         episode = Episode(self.number, seed, self.federation_id)
         world = CoupledWorld(self.climate, self.environment.spec, self.region, episode)
@@ -149,7 +154,7 @@ class CoupledTrainer(Trainer):
             world,
             self.algorithm,
             (self.region,),
-            self.trainings[index],
+            training,
             seed,
             int(self.steps[index]),
         )

@@ -7,7 +7,7 @@ from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid as FlowerGrid
 
 from fedrain.errors import InputError
-from fedrain.experiment.training import Say
+from fedrain.experiment.folder import Say
 from fedrain.flower.messages import claimed_region
 
 POLL_SECONDS = 0.5

@@ -16,11 +16,11 @@ from flwr.serverapp import ServerApp
 from fedrain.agents.step import start_training
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.folder import Say, open_folder, say_if_new
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.results import write_results
 from fedrain.experiment.run import Run
 from fedrain.experiment.trainer import History
-from fedrain.experiment.training import Say, open_folder
 from fedrain.federation import actor_distance
 from fedrain.flower.messages import Payload, round_config, take_payload, to_arrays
 from fedrain.flower.roster import Roster
@@ -122,6 +122,8 @@ class Federation:
         self.federation_id = secrets.token_hex(8)
         self.rounds = plan_rounds(configuration)
         self.strategy = make_strategy(strategy, configuration)
+        if resume:
+            say_if_new(out, say)
         open_run(configuration, out, resume, strategy)
         self.like = first_payload(configuration)
         self.arrays = to_arrays(self.like)

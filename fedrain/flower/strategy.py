@@ -26,7 +26,7 @@ from jaxtyping import Bool
 
 from fedrain.errors import InputError, unknown
 from fedrain.experiment.configuration import Configuration
-from fedrain.experiment.training import Say
+from fedrain.experiment.folder import Say
 from fedrain.flower.messages import (
     ARRAYS,
     CONFIG,

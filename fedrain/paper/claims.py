@@ -51,6 +51,13 @@ class Claim:
 
     ``published`` is the finding in the published figures, None where they do not allow one;
     ``ours`` is that in our results. ``beside`` names what ours is compared with.
+
+    Args:
+        statement: What the paper says.
+        test: How it is decided.
+        published: The finding in the published figures.
+        ours: That in our results.
+        beside: What ours is compared with.
     """
 
     statement: str

@@ -60,7 +60,12 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict on a claim in one source of figures, and how its statements divide."""
+    """The verdict on a claim in one source of figures, and how its statements divide.
+
+    Args:
+        verdict: On the claim.
+        evidence: How many of its statements hold, in words.
+    """
 
     verdict: Verdict
     evidence: str

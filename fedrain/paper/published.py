@@ -23,6 +23,11 @@ class Published(NamedTuple):
 
     ``mean`` and ``std`` (population) are in K; ``gain`` is how far the mean is below that of
     ebm-v1, in per cent.
+
+    Args:
+        mean: K, of the six bands.
+        std: K, likewise.
+        gain: Per cent, likewise.
     """
 
     mean: tuple[float, ...]
@@ -85,6 +90,9 @@ def published_skill(experiment: Configuration | Cell) -> Published | None:
 def published_column(configuration: Configuration) -> dict[str, list[str]]:
     """The published skill as a column of :func:`fedrain.experiment.report.skill_report`.
 
+    Args:
+        configuration: Any experiment.
+
     Returns:
         ``{"paper": [...]}``, a text for each band and an empty one for the globe, which is not
         published; an empty dictionary if the paper has no such experiment.
@@ -97,6 +105,9 @@ def published_column(configuration: Configuration) -> dict[str, list[str]]:
 
 def published_bands(cell: Cell) -> list[Sample] | None:
     """The published skill of a cell in the form that tests need.
+
+    Args:
+        cell: Of the matrix.
 
     Returns:
         A sample of ten seeds for each of the six bands, from south to north; None for cells of
@@ -112,6 +123,12 @@ def published_core_hours(cell: Cell) -> float:
 
     The reference implementation is climlab and PyTorch in one process. Its core time per agent step
     was measured by ``studies/published_cost.py`` on the machine that trained the stored results.
+
+    Args:
+        cell: Of the matrix.
+
+    Returns:
+        Hours of one core.
     """
     return cell.agent_steps * _core_milliseconds()[cost_kind(cell)] / 3.6e6
 

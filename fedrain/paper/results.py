@@ -176,6 +176,10 @@ class Result:
     Wherever a policy is asked for, ``local`` are the agents' own policies, which the paper's tables
     report, and ``global`` is their average.
 
+    Args:
+        cell: Which.
+        data: The variables of its file.
+
     Example:
         >>> result = load_results("results/paper")[Cell("ebm-v3", 6, "fed05", "ddpg", "paper")]
         >>> result.skill().shape, round(result.globe().mean, 2)

@@ -25,7 +25,7 @@ from fedrain.envs import make
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment import Configuration, train
 from fedrain.experiment.cores import count_cores
-from fedrain.experiment.training import checkpoints_of
+from fedrain.experiment.folder import checkpoints_of
 from fedrain.io import claim
 from fedrain.paper.matrix import EPISODES, SEEDS, Cell
 from fedrain.paper.results import REFERENCES, read_result, write_reference, write_result
@@ -238,6 +238,9 @@ def jobs_for(used: float) -> int:
 
     Args:
         used: Cores that one cell keeps busy, as :func:`cores_used` measures them.
+
+    Returns:
+        1 or more.
     """
     return max(1, round(count_cores() / max(used, 1.0)))
 
@@ -248,6 +251,10 @@ def status(store: Store, matrix: list[Cell]) -> list[dict[str, Any]]:
     Times are extrapolated from the processor time of finished cells, since their wall-clock time
     may include other work: the median over those of the same algorithm, which a few cells trained
     by a slower version or machine do not move.
+
+    Args:
+        store: Where the cells are.
+        matrix: Which to tell of.
 
     Returns:
         For each cell ``cell``, its name; ``state``, one of ``done``, ``running``, ``missing`` and

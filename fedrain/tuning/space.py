@@ -32,7 +32,14 @@ class Trial(Protocol):
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from low to high: integers, if both are; evenly by magnitude, if log."""
+    """Numbers from low to high: integers, if both are; evenly by magnitude, if log.
+
+    Args:
+        low: Lowest value.
+        high: Highest value.
+        log: Whether values are drawn evenly by magnitude.
+        step: From one value to the next; 1 between integers, none between other numbers.
+    """
 
     low: int | float
     high: int | float
@@ -58,7 +65,11 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """Some values."""
+    """Some values.
+
+    Args:
+        values: Numbers, text, true or false.
+    """
 
     values: tuple[Value, ...]
 
@@ -88,6 +99,9 @@ def load_space(algorithm: str | type[Algorithm], path: str | Path | None = None)
     Args:
         algorithm: ``ddpg``, another name, ``file.py:Class``, or a class.
         path: The file, if it is your own.
+
+    Returns:
+        A range or a choice, by the name of the hyperparameter.
     """
     kind = find_algorithm(algorithm)
     file = resources.files("fedrain.tuning") / "space.toml" if path is None else Path(path)

@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedrain.agents.presets import PARTS, hyperparameters_of
+from fedrain.agents.presets import PARTS, hyperparameters_of, without_idle
 from fedrain.errors import InputError, MissingExtraError
 from fedrain.experiment.configuration import Configuration, digests
-from fedrain.experiment.training import Say
+from fedrain.experiment.folder import Say
 from fedrain.io import write_whole
 from fedrain.tuning.space import Space
 from fedrain.tuning.trial import OBJECTIVES, score
@@ -28,7 +28,13 @@ KEPT = 75.0  # per cent of the trials so far that one has to be among, to contin
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is tuned: an experiment, the space of its hyperparameters, and for what."""
+    """What is tuned: an experiment, the space of its hyperparameters, and for what.
+
+    Args:
+        configuration: The experiment; its seeds are those of a trial.
+        space: What is searched, by name of the hyperparameter.
+        objective: ``"skill"``: areaWRMSE of the globe; ``"return"``.
+    """
 
     configuration: Configuration
     space: Space
@@ -45,10 +51,10 @@ class Tuning:
 
     def configured(self, values: dict[str, Any]) -> Configuration:
         """The experiment with these hyperparameters."""
-        # What comes later counts: a value by its own name, of whatever part of the algorithm.
-        changed = replace(
-            self.configuration, hyperparameters={**self.configuration.hyperparameters, **values}
-        )
+        together = {**flat(self.configuration.hyperparameters), **values}
+        # Where both are searched, what acts through an option is idle in trials without that.
+        off = [name for name in self.space if not together.get(name)]
+        changed = replace(self.configuration, hyperparameters=without_idle(together, off))
         algorithm = changed.make_algorithm()
         algorithm.check(self.configuration.make_environment().spec)
         return replace(changed, hyperparameters=hyperparameters_of(algorithm))
@@ -87,7 +93,12 @@ def flat(hyperparameters: dict[str, Any]) -> dict[str, Any]:
 
 
 class Study:
-    """The trials of a file."""
+    """The trials of a file.
+
+    Args:
+        path: The file, which is made if it is not there.
+        tuning: What is tuned; a study of anything else is refused.
+    """
 
     def __init__(self, path: Path, tuning: Tuning) -> None:
         self.path, self.tuning = path, tuning
@@ -175,7 +186,19 @@ class Study:
 
 
 def tune(tuning: Tuning, path: Path, trials: int, out: Path, say: Say = print) -> dict[str, Any]:
-    """Run a study until it has that many trials, and write the best as a preset."""
+    """Run a study until it has that many trials, and write the best as a preset.
+
+    Args:
+        tuning: What is tuned.
+        path: File of the study: it is made, or resumed.
+        trials: How many trials the study shall have in all.
+        out: TOML file for the preset.
+        say: What is said to people goes here.
+
+    Returns:
+        ``study``, ``preset``, ``trials``, ``objective``, ``best`` (what was reached) and
+        ``hyperparameters``.
+    """
     study = Study(path, tuning)
     study.run(trials, say)
     if study.best is None:

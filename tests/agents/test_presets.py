@@ -72,6 +72,32 @@ def test_what_counts_where_its_condition_holds():
         load_algorithm("sac", "fedrain", SPECS["ebm-v2"], {"team": 0.5}).check(SPECS["ebm-v2"])
 
 
+@pytest.mark.parametrize(
+    ("needed", "off", "idle"),
+    [
+        ("team", 0.0, ("transforms", "reach")),
+        ("common_noise", False, ("schedule", "common_hold")),
+        ("common_constant", False, ("schedule", "common_rate")),
+    ],
+)
+def test_what_acts_through_another_option_goes_with_it(needed, off, idle):
+    """Out of a preset and of what was stored; given by hand, it is refused."""
+    spec, (part, name) = SPECS["ebm-v3"], idle
+    before = load_algorithm("ddpg", "fedrain", spec)
+    without = load_algorithm("ddpg", "fedrain", spec, {needed: off})
+    without.check(spec)
+    assert getattr(getattr(without, part), name) in (0, 1)
+    value = getattr(getattr(before, part), name)
+    with pytest.raises(InputError, match=f"{name} cannot apply"):
+        load_algorithm("ddpg", "fedrain", spec, {needed: off, name: value}).check(spec)
+    stored = hyperparameters_of(without)
+    stored[part] = {**stored[part], name: value}  # as it could be before
+    assert make_algorithm("ddpg", modernised(stored, spec)) == without
+    assert modernised(stored, spec) == hyperparameters_of(without)
+    legacy = modernised({**LEGACY, needed: off}, spec)
+    assert make_algorithm("ddpg", legacy) == without
+
+
 def test_corrected_differs_from_paper_in_the_three_quirks_only():
     paper = [load_algorithm(name, "paper") for name in NAMES]
     corrected = [load_algorithm(name, "corrected") for name in NAMES]

@@ -175,7 +175,7 @@ def test_who_is_near_counts_more():
     share = np.exp(-2) / (1 + np.exp(-2))  # of the other, 90° away
     expected = [-1 - 48 * share, -49 + 48 * share]
     np.testing.assert_allclose(seen(45.0), expected, rtol=1e-6)
-    # A quarter of the way around the equator is as far, in tiles of a latitude–longitude grid.
+    # A quarter of the way around the equator is as far, in tiles of latitude–longitude columns.
     tiles = replace(TOGETHER, places=((0.0, 10.0), (0.0, 280.0)))
     np.testing.assert_allclose(seen(45.0, tiles), expected, rtol=1e-6)
 
@@ -264,16 +264,16 @@ BARE = AgentSpec(3, (0.0,), (1.0,))
         ({"place": 3}, replace(SPEC, places=None)),
         ({"scaled_observations": True}, replace(SPEC, scale=None)),
         ({"team": 0.5}, SPEC),
-        ({"reach": 40.0}, SPEC),
+        ({"reach": 40.0, "team": 0.5}, SPEC),
         ({"team": 0.5}, replace(TOGETHER, places=None)),
         ({"team": 0.5}, make("ebm-v2", agents=2, latitudes=12).spec),
         ({"team": 0.5}, make("ebm-v3", agents=1, latitudes=12).spec),
     ],
 )
 def test_an_option_that_cannot_apply_is_an_error(transforms, spec):
-    (name,) = transforms
+    names = "|".join(transforms)
     algorithm = replace(load_algorithm("ddpg", "paper"), transforms=Transforms(**transforms))
-    with pytest.raises(InputError, match=f"^{name} cannot apply: ") as error:
+    with pytest.raises(InputError, match=f"^({names}) cannot apply: ") as error:
         algorithm.check(spec)
     assert "\n" not in str(error.value)
     algorithm.check(replace(TOGETHER, profiles=((0, 2),)))  # there it can
@@ -281,14 +281,33 @@ def test_an_option_that_cannot_apply_is_an_error(transforms, spec):
 
 @pytest.mark.parametrize(
     "change",
-    [{"common_noise": True}, {"common_hold": 5}, {"common_constant": True}, {"common_rate": 0.1}],
+    [
+        {"common_noise": True},
+        {"common_hold": 5, "common_noise": True},
+        {"common_constant": True},
+        {"common_rate": 0.1, "common_constant": True},
+    ],
 )
 def test_who_sets_nothing_together_cannot_do_it_in_a_common_way(change):
-    (name,) = change
     for spec in (SPEC, replace(SPEC, common=()), BARE):
-        with pytest.raises(InputError, match=f"^{name} cannot apply: "):
+        with pytest.raises(InputError, match=f"^({'|'.join(change)}) cannot apply: "):
             Schedule(**change).check(spec)
     Schedule(**change).check(TOGETHER)
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        (Transforms, {"reach": 10.0}),
+        (Schedule, {"common_hold": 5}),
+        (Schedule, {"common_rate": 0.1}),
+    ],
+)
+def test_what_acts_through_another_option_needs_that(part, change):
+    (name,) = change
+    with pytest.raises(InputError, match=f"^{name} cannot apply") as error:
+        part(**change).check(TOGETHER)
+    assert "\n" not in str(error.value)
 
 
 def test_a_reward_that_there_is_not_is_refused():

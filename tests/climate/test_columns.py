@@ -120,7 +120,7 @@ def test_scattered_columns_are_no_rectangle():
     assert columns.shape == (4, 8)
     assert scattered.shape == (32,)
     assert Regions(scattered, 4).layout is None
-    with pytest.raises(InputError, match="latitude–longitude grid"):
+    with pytest.raises(InputError, match="latitude–longitude columns"):
         Regions(scattered, 4, (2, 2))
 
 
@@ -173,7 +173,7 @@ def test_bad_columns(arguments, message):
         (Columns.lat_lon(4, 6), 6, (-2, -3), "do not make 6 regions"),
         (Columns.lat_lon(4, 6), 8, (8, 1), r"do not divide \(4, 6\) columns equally"),
         (Columns.lat_lon(4, 9), 6, (3, 2), "columns equally"),
-        (Columns.zonal(96), 6, (3, 2), "latitude–longitude grid"),
+        (Columns.zonal(96), 6, (3, 2), "latitude–longitude columns"),
     ],
 )
 def test_bad_divisions(columns, number, tiles, message):

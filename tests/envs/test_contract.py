@@ -227,7 +227,7 @@ class Misnamed(Layered):
         ({"ramp": -1}, "ramp must be an integer from 0"),
         ({"noise": -0.1}, "noise must be a number from 0"),
         ({"tiles": (2,)}, "tiles are a pair"),
-        ({"tiles": (3, 1)}, "tiles divide columns on a latitude–longitude grid"),
+        ({"tiles": (3, 1)}, "tiles divide rows of latitude–longitude columns"),
         ({"judge": [AIR], "target": {AIR: np.zeros((6, 2))}}, "has 6 columns of 3 levels"),
         ({"judge": [AIR], "target": np.full((6, 3), np.nan)}, "air_temperature has a value"),
         ({"target": {"snow": 1.0}}, "no judged field, for which there is a target, 'snow'"),

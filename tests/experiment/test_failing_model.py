@@ -70,6 +70,23 @@ def test_training_resumes_when_the_model_is_mended(frail, folder, whole):
         load("run", model="frail.py:Frail").evaluate(start=5.0)
 
 
+def test_the_last_whole_episode_stays_when_the_model_fails(frail, folder, whole, monkeypatch):
+    """However long ago the last checkpoint was: here there was none."""
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 1e9)
+    configuration = whole.configuration
+
+    def break_down(episode):
+        if episode.episode == 2:
+            frail.touch()
+
+    with pytest.raises(InputError, match=SAID):
+        train(configuration, "long", on_episode=break_down)
+    assert training.checkpoints_of(configuration, folder / "long").episode == 2
+    frail.unlink()
+    run = train(configuration, "long", resume=True, figures=False)
+    np.testing.assert_array_equal(run.returns.returns, whole.returns.returns)
+
+
 def test_the_command_line_says_one_line(frail, folder, whole, capsys):
     frail.touch()
     model = ["--model", "frail.py:Frail"]

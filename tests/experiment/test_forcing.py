@@ -72,6 +72,50 @@ def test_command(capsys, run):
     assert "2 × CO₂ at once" in capsys.readouterr().out
 
 
+def test_one_other_episode(capsys, run):
+    """Both doors: with a value, --forcing is what it is for training."""
+    for given, options in (
+        (["--forcing", "longwave=-3.7"], {"forcing": {"longwave": -3.7}}),
+        (["--forcing=longwave=-3.7", "--ramp", "8"], {"forcing": {"longwave": -3.7}, "ramp": 8}),
+        (["--forcing", "longwave=1,solar=-9"], {"forcing": {"longwave": 1.0, "solar": -9.0}}),
+    ):
+        assert main(["evaluate", *given, str(run.folder), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["global"] == run.evaluate(**options)["global"]
+        assert found["global"] != run.summary()["global"]
+
+
+def test_the_flag_alone_is_all_scenarios(capsys, run):
+    """Wherever it stands; it does not take the folder for a value."""
+    folder = str(run.folder)
+    for arguments in (["--forcing", folder, "--json"], [folder, "--json", "--forcing"]):
+        assert main(["evaluate", *arguments]) == 0
+        found = json.loads(capsys.readouterr().out)["scenarios"]
+    every = {name: one.as_dict() for name, one in run.scenarios().items()}
+    assert found == json.loads(json.dumps(every))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--forcing=longwave"], "'longwave' is not name=value"),
+        (["--forcing", "longwav=1"], "did you mean 'longwave'"),
+        (["--ramp", "3"], "ramp cannot apply: nothing forces the climate"),
+        (
+            ["--forcing", "--forcing", "longwave=1"],
+            "--forcing has episodes of its own",
+        ),
+        (["--forcing", "--ramp", "3"], "--forcing has episodes of its own: drop --ramp"),
+        (["--response", "--forcing", "longwave=1"], "--response has episodes of its own"),
+    ],
+)
+def test_a_forcing_that_cannot_be(capsys, run, arguments, message):
+    assert main(["evaluate", *arguments, str(run.folder)]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert message in told
+
+
 class Lamp(HostLayered):
     """Has longwave, and no sun; its start is not called temperature, and it has no gradient."""
 

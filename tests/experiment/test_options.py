@@ -17,10 +17,11 @@ from fedrain.envs import AgentSpec, parallel_env
 from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train, training
 from fedrain.experiment.configuration import difference
+from fedrain.experiment.folder import open_folder
 from fedrain.experiment.host import Shared, train_on_host
 from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
-from fedrain.experiment.training import Session, open_folder
+from fedrain.experiment.training import Session
 from fedrain.federation import Sharing
 from fedrain.io import read_arrays
 from tests.experiment.small import OPTIONS, SMALL, small_preset

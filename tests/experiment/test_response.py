@@ -9,6 +9,7 @@ import xarray as xr
 from fedrain.cli import main
 from fedrain.climate import band_skill
 from fedrain.climate.physics import above_black_body
+from fedrain.errors import InputError
 from fedrain.experiment import configure, load, train
 from fedrain.experiment.response import responses
 from tests.experiment.small import small_preset
@@ -71,6 +72,9 @@ def test_the_answer_to_a_forcing(run, capsys):
 
 
 def test_several_forcings_from_python(run):
+    assert run.respond("global", [3.7])["static"].keys() == {3.7}
+    with pytest.raises(InputError, match="policy"):
+        run.respond("lokal")
     found = responses(run, "global", (-3.7, 3.7), steps=1500)
     assert found["static"][3.7].warming == pytest.approx(-found["static"][-3.7].warming, abs=1e-3)
 

@@ -22,11 +22,12 @@ from fedrain.agents.step import Draws, draw, learn, start_training
 from fedrain.climate import BAND_NAMES
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment import configure, load, train
+from fedrain.experiment.folder import checkpoints_of
 from fedrain.experiment.fused import run_episode
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.scenarios import evaluate_forced
 from fedrain.experiment.trainer import Trainer
-from fedrain.experiment.training import Session, checkpoints_of
+from fedrain.experiment.training import Session
 from fedrain.federation import Sharing, average
 from fedrain.io import read_arrays
 from fedrain.plotting import interval

@@ -93,8 +93,8 @@ def test_strangers_are_not_let_in(tmp_path):
         for name, source in (
             ("authority.pem", machines.keys / "region-1"),
             ("node.key", other.keys / "region-1"),
-            ("host.key", other.keys / "region-1"),
-            ("host.pem", other.keys / "region-1"),
+            ("machine.key", other.keys / "region-1"),
+            ("machine.pem", other.keys / "region-1"),
         ):
             (keys / name).write_bytes((source / name).read_bytes())
         unregistered = machines.node(1, keys=keys, folder="unregistered")
@@ -117,12 +117,12 @@ def test_the_superlink_hears_others_as_nodes_only():
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    async def ask(host, path):
-        transport = httpx.ASGITransport(NodesOnly(inner), client=(host, 1234))
+    async def ask(address, path):
+        transport = httpx.ASGITransport(NodesOnly(inner), client=(address, 1234))
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
             return (await client.post(path)).status_code
 
-    for host, path, status in (
+    for address, path, status in (
         ("192.0.2.7", "/v1/fleet/pull-messages", 200),
         ("192.0.2.7", "/v1/control/start-run", 403),
         ("192.0.2.7", "/v1/control/register-node", 403),
@@ -130,4 +130,4 @@ def test_the_superlink_hears_others_as_nodes_only():
         ("192.0.2.7", "/docs", 403),
         ("127.0.0.1", "/v1/control/start-run", 200),
     ):
-        assert asyncio.run(ask(host, path)) == status
+        assert asyncio.run(ask(address, path)) == status

@@ -46,7 +46,7 @@ def test_two_nodes_and_a_climate(tmp_path):
         (["server"], "--credentials"),
         (["server", "--insecure", "--listen", "0.0.0.0:9000"], "127.0.0.1 only"),
         (["server", "--credentials", "nowhere", "--listen", "127.0.0.1:9000"], "is missing"),
-        (["server", "--credentials", "nowhere", "--listen", "here"], "HOST:PORT"),
+        (["server", "--credentials", "nowhere", "--listen", "here"], "ADDRESS:PORT"),
         (["node", "--region", "0", "--server", "192.0.2.1:9", "--insecure"], "127.0.0.1 only"),
         (["climate", "--insecure", "--listen", "[::]:9001"], "127.0.0.1 only"),
         (["climate", "--insecure", "--listen", "127.0.0.1:1", "--late", "never"], "static"),

@@ -203,8 +203,8 @@ def test_a_superlink_asks_for_our_middleware(monkeypatch):
     internals.listen_to_nodes_only()
     app = find("flwr.superlink.main").create_app()
 
-    async def ask(host, path):
-        transport = httpx.ASGITransport(app, client=(host, 1234))
+    async def ask(address, path):
+        transport = httpx.ASGITransport(app, client=(address, 1234))
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
             return (await client.post(path)).status_code
 

@@ -15,8 +15,8 @@ import xarray as xr
 from fedrain.cli import main
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment.cores import count_cores
+from fedrain.experiment.folder import checkpoints_of
 from fedrain.experiment.trainer import Trainer
-from fedrain.experiment.training import checkpoints_of
 from fedrain.paper import Store, cells, jobs_for, run_jobs, run_missing, status
 
 PATTERN = "ebm-v3-a2-fed??-td3-paper"

@@ -35,7 +35,11 @@ def import_climlab() -> Any:
 
 @dataclass(frozen=True)
 class ClimlabModel(HostModel):
-    """``climlab.EBM_annual`` with the grid, orbit and constants of ``settings``."""
+    """``climlab.EBM_annual`` with the grid, orbit and constants of ``settings``.
+
+    Args:
+        settings: The energy balance model whose grid, orbit, constants and table it has.
+    """
 
     settings: EnergyBalanceModel = EnergyBalanceModel()
     dtype: ClassVar[str] = "float64"

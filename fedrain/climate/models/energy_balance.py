@@ -162,6 +162,14 @@ class EnergyBalanceModel(EnergyBalance):
     and a2, is passed to :meth:`step`; so is what forces it: ``longwave``, W m⁻² added to the
     outgoing radiation (−3.7 for a doubling of CO₂), and ``solar``, W m⁻² added to the solar
     constant.
+
+    Args:
+        grid: The latitudes.
+        table: Parameters with bounds and static values.
+        orbit: Orbital elements, for the sun.
+        solar_constant: In W m⁻².
+        water_depth: Depth, in m, of the water that has the heat capacity of a column.
+        steps_per_year: Time steps in a year.
     """
 
     @property

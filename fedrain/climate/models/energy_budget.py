@@ -59,6 +59,12 @@ class EnergyBudgetModel(EnergyBalance):
     """The energy balance model with D, A, B and albedo by latitude, seen with its fluxes.
 
     Args:
+        grid: The latitudes.
+        table: Parameters with bounds and static values.
+        orbit: Orbital elements, for the sun.
+        solar_constant: In W m⁻².
+        water_depth: Depth, in m, of the water that has the heat capacity of a column.
+        steps_per_year: Time steps in a year.
         weather: Standard deviation, in K, of the noise that each step adds to the temperature of
             each column. Two models that step with the same key have the same weather.
     """

@@ -24,6 +24,7 @@ from fedrain.climate.fields import Field, Forcing
 from fedrain.climate.model import Forcings, ModelState, first_line, same_structure
 from fedrain.climate.parameters import Parameters, ParameterTable
 from fedrain.errors import FailureError, InputError
+from fedrain.references import OF_OTHERS
 
 # Code outside JAX may keep its state in a place of its own, as Fortran modules do.
 _one_at_a_time = Lock()
@@ -75,7 +76,16 @@ class HostModel(ABC):
 
     @abstractmethod
     def init_host(self, rng: np.random.Generator, *args: Any, **start: Any) -> ModelState:
-        """The start of an episode. Further arguments, with defaults, may be set by a task."""
+        """The start of an episode. Further arguments, with defaults, may be set by a task.
+
+        Args:
+            rng: For a start that is drawn.
+            args: Arguments of a model of your own, which have defaults.
+            start: Likewise, by name: numbers, or arrays.
+
+        Returns:
+            The state: a dictionary of NumPy's arrays, or any other pytree of them.
+        """
 
     @abstractmethod
     def step_host(
@@ -85,14 +95,40 @@ class HostModel(ABC):
         forcing: Mapping[str, float],
         rng: np.random.Generator,
     ) -> ModelState:
-        """The state one time step later. ``state`` may be changed in place."""
+        """The state one time step later. ``state`` may be changed in place.
+
+        Args:
+            state: A copy of what ``init_host`` or ``step_host`` gave, in double precision.
+            parameters: By symbol, in physical units: ``[]``, ``[column]`` or ``[column, level]``,
+                by the scope of the row of the table.
+            forcing: By name, in physical units: one number each.
+            rng: For weather, or whatever else is random.
+
+        Returns:
+            The state, with the structure and shapes that it had.
+        """
 
     def observe(self, state: ModelState) -> dict[str, Array]:
-        """Every field by name; by default those entries of the state."""
+        """Every field by name; by default those entries of the state.
+
+        Args:
+            state: ``[...]`` arrays of JAX, of one climate.
+
+        Returns:
+            Each field in its own unit, ``[column]`` or ``[column, level]``.
+        """
         return {field.name: state[field.name] for field in self.fields}
 
     def init(self, key: Key[Array, ""], **start: Any) -> ModelState:
-        """The start, for what is compiled."""
+        """The start, for what is compiled.
+
+        Args:
+            key: For what ``init_host`` draws.
+            start: Arguments of ``init_host``.
+
+        Returns:
+            What ``init_host`` gives.
+        """
 
         def on_host(bits: Any, values: dict[str, Any]) -> ModelState:
             doubles = _unpacked(values, dtype)
@@ -115,7 +151,18 @@ class HostModel(ABC):
     def step(
         self, state: ModelState, parameters: Parameters, forcing: Forcings, key: Key[Array, ""]
     ) -> ModelState:
-        """One step, for what is compiled; of each climate in turn where there are several."""
+        """One step, for what is compiled; of each climate in turn where there are several.
+
+        Args:
+            state: As ``init`` gave it.
+            parameters: By symbol, in physical units: ``[]``, ``[column]`` or ``[column, level]``,
+                by the scope of the row of the table.
+            forcing: By name, in physical units: one number each.
+            key: For what ``step_host`` draws.
+
+        Returns:
+            What ``step_host`` gives.
+        """
         dtype = jax.tree.leaves(state)[0].dtype
         inner = np.ndim(jax.tree.leaves(self._template)[0])
 
@@ -157,7 +204,7 @@ class HostModel(ABC):
         key = np.zeros(2, np.uint32)
         try:
             after = self._step_one((self._template, values, numbers, key), float)
-        except Exception as error:
+        except OF_OTHERS as error:
             raise InputError(f"{kind}: step_host fails ({first_line(error)})") from None
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after)):
             raise InputError(f"{kind}: step_host gives NaN or infinity in its first step")
@@ -166,7 +213,7 @@ class HostModel(ABC):
     def _said_in_one_line(self, what: str) -> Iterator[None]:
         try:
             yield
-        except Exception as error:
+        except OF_OTHERS as error:
             raise HostFailureError(
                 f"{type(self).__name__}: {what} fails ({first_line(error)})"
             ) from error

@@ -24,7 +24,16 @@ MOST_POINTS = 20_000
 
 @dataclass(frozen=True)
 class Branch:
-    """Equilibria along the curve, from the warm end to the cold one."""
+    """Equilibria along the curve, from the warm end to the cold one.
+
+    Args:
+        model: With its parameters.
+        solar: Solar constant in W m⁻², ``[point]``.
+        temperature: In °C, ``[point, lat]``.
+        leading: Largest eigenvalue, per year, ``[point]``.
+        unstable: How many eigenvalues are above zero, ``[point]``.
+        folds: Where the curve turns back: the tipping points.
+    """
 
     model: FeedbackModel
     solar: Float[np.ndarray, " point"]  # W m⁻²
@@ -58,14 +67,28 @@ class Branch:
 
 @dataclass(frozen=True)
 class Point:
-    """One equilibrium."""
+    """One equilibrium.
+
+    Args:
+        temperature: In °C, ``[lat]``.
+        solar: Solar constant in W m⁻².
+    """
 
     temperature: Profile
     solar: float
 
 
 def newton(model: FeedbackModel, guess: Profile, solar: float) -> Profile:
-    """The equilibrium near a guess, at one solar constant."""
+    """The equilibrium near a guess, at one solar constant.
+
+    Args:
+        model: With its parameters.
+        guess: Temperature in °C, ``[lat]``.
+        solar: Solar constant in W m⁻².
+
+    Returns:
+        Temperature in °C, ``[lat]``.
+    """
     temperature = guess
     for _ in range(100):
         change = np.linalg.solve(
@@ -78,7 +101,16 @@ def newton(model: FeedbackModel, guess: Profile, solar: float) -> Profile:
 
 
 def follow(model: FeedbackModel, high: float = 2000.0, low: float = 700.0) -> Branch:
-    """The curve from a warm equilibrium at the solar constant ``high`` until it passes ``low``."""
+    """The curve from a warm equilibrium at the solar constant ``high`` until it passes ``low``.
+
+    Args:
+        model: With its parameters.
+        high: Solar constant in W m⁻² where the curve begins.
+        low: Where it ends.
+
+    Returns:
+        All equilibria on the way, stable and unstable, with the folds in between.
+    """
     if model.width == 0:
         raise InputError("a step in albedo has no Jacobian: use a width, or step_equilibria")
     if not 0 < low < high or not np.isfinite(high):

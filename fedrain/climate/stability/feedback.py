@@ -29,7 +29,22 @@ INSOLATIONS = ("p2", "annual")
 
 @dataclass(frozen=True)
 class FeedbackModel:
-    """Parameters of the model; all in the units of the energy balance model."""
+    """Parameters of the model; all in the units of the energy balance model.
+
+    Args:
+        grid: The latitudes.
+        A: Outgoing longwave radiation at 0 °C, W m⁻².
+        B: Longwave feedback, W m⁻² K⁻¹.
+        D: Heat diffusivity, W m⁻² K⁻¹.
+        a0: Albedo of open water: global mean.
+        a2: Its contrast between equator and pole.
+        ice_albedo: Albedo of ice.
+        freezing: Temperature, in °C, below which there is ice.
+        width: K over which albedo changes; 0: a step.
+        insolation: ``"p2"``: (1 + s2 P2)/4; ``"annual"``: of the real orbit.
+        s2: Contrast of insolation, for ``"p2"``.
+        water_depth: Depth, in m, of the water that has the heat capacity.
+    """
 
     grid: Grid = Grid()
     A: float = 210.0  # W m⁻²

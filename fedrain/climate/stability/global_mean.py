@@ -15,7 +15,13 @@ from fedrain.errors import InputError
 
 
 class GlobalCurve(NamedTuple):
-    """Equilibria of the global mean along the temperature."""
+    """Equilibria of the global mean along the temperature.
+
+    Args:
+        temperature: Global mean in °C, ``[point]``.
+        solar: Solar constant in W m⁻², ``[point]``.
+        stable: Whether a small deviation dies out, ``[point]``.
+    """
 
     temperature: Float[np.ndarray, " point"]  # °C
     solar: Float[np.ndarray, " point"]  # W m⁻²
@@ -23,7 +29,17 @@ class GlobalCurve(NamedTuple):
 
 
 def global_curve(model: FeedbackModel, low: float, high: float, points: int = 2001) -> GlobalCurve:
-    """Equilibria with temperatures between ``low`` and ``high``."""
+    """Equilibria with temperatures between ``low`` and ``high``.
+
+    Args:
+        model: With its parameters.
+        low: Coldest global mean in °C.
+        high: Warmest.
+        points: How many temperatures between them.
+
+    Returns:
+        For each temperature, the solar constant that holds it, and whether that is stable.
+    """
     temperature = np.linspace(low, high, points)
     return GlobalCurve(temperature, _solar(model, temperature), _slope(model, temperature) > 0)
 
@@ -31,7 +47,17 @@ def global_curve(model: FeedbackModel, low: float, high: float, points: int = 20
 def global_equilibria(
     model: FeedbackModel, solar: float, low: float = -100.0, high: float = 100.0
 ) -> list[tuple[float, bool]]:
-    """Every equilibrium at one solar constant, coldest first, and whether it is stable."""
+    """Every equilibrium at one solar constant, coldest first, and whether it is stable.
+
+    Args:
+        model: With its parameters.
+        solar: Solar constant in W m⁻².
+        low: Coldest global mean in °C that is looked for.
+        high: Warmest.
+
+    Returns:
+        Pairs of a temperature in °C and whether it is stable.
+    """
     curve = global_curve(model, low, high)
     excess = curve.solar - solar
     found = []

@@ -15,7 +15,13 @@ YEARS = 60.0
 
 
 class Hysteresis(NamedTuple):
-    """Temperature after ``years`` years under each solar constant of a sequence."""
+    """Temperature after ``years`` years under each solar constant of a sequence.
+
+    Args:
+        solar: Solar constant in W m⁻², ``[stair]``.
+        temperature: In °C at the end of each stair, ``[stair, lat]``.
+        mean: Of the globe in °C, ``[stair]``.
+    """
 
     solar: Float[np.ndarray, " stair"]
     temperature: Float[np.ndarray, "stair lat"]
@@ -28,7 +34,16 @@ class Hysteresis(NamedTuple):
 
 
 def stairs(high: float, low: float, step: float) -> Float[np.ndarray, " stair"]:
-    """From ``high`` down to ``low`` and back, in steps of about ``step``."""
+    """From ``high`` down to ``low`` and back, in steps of about ``step``.
+
+    Args:
+        high: Solar constant in W m⁻² at both ends.
+        low: In the middle.
+        step: From one stair to the next.
+
+    Returns:
+        In W m⁻², ``[stair]``.
+    """
     down = np.linspace(high, low, max(2, round((high - low) / step) + 1))
     return np.concatenate([down, down[-2::-1]])
 
@@ -39,7 +54,17 @@ def hysteresis(
     start: Profile,
     years: float = YEARS,
 ) -> Hysteresis:
-    """Integrate in time, radiation explicit and diffusion implicit, as the environments do."""
+    """Integrate in time, radiation explicit and diffusion implicit, as the environments do.
+
+    Args:
+        model: With its parameters.
+        solar: Solar constant of each stair in W m⁻², ``[stair]``.
+        start: Temperature in °C, ``[lat]``.
+        years: On each stair.
+
+    Returns:
+        Temperature at the end of each stair.
+    """
     with jax.enable_x64(True):
         steps = round(years * STEPS_PER_YEAR)
         temperature = np.asarray(_climb(model, steps, jnp.asarray(start), jnp.asarray(solar)))

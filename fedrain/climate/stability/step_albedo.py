@@ -12,7 +12,15 @@ from fedrain.errors import InputError
 
 
 def step_equilibria(model: FeedbackModel, solar: float) -> list[Point]:
-    """Every equilibrium whose ice is poleward of one latitude, warmest first."""
+    """Every equilibrium whose ice is poleward of one latitude, warmest first.
+
+    Args:
+        model: With a step in albedo: ``width`` 0, and ``insolation`` "p2".
+        solar: Solar constant in W m⁻².
+
+    Returns:
+        Temperature ``[lat]`` in °C and solar constant of each.
+    """
     if model.width != 0:
         raise InputError("the albedo is smooth: set its width to 0, or use follow")
     latitudes = model.grid.latitudes
