@@ -31,6 +31,11 @@ def add(commands: Any) -> None:
         action="store_true",
         help="how the climate with this policy answers a forcing of −3.7 W m⁻², at equilibrium",
     )
+    evaluate.add_argument(
+        "--split",
+        metavar="NAME",
+        help="in episodes of the task that were kept from training: validation or test",
+    )
     group = evaluate.add_argument_group("another episode than those of the training")
     add_target(group)
     add_start(group)
@@ -71,14 +76,16 @@ def _run(options: argparse.Namespace) -> None:
     if every:
         options.forcing = [one for one in options.forcing if one != ALONE] or None
     episode = given(options, EPISODE)
-    other = "forcing" if every else "response" if options.response else None
-    if every and options.response:
-        raise InputError("choose one of --forcing and --response")
+    tables = {"forcing": every, "response": options.response, "split": options.split is not None}
+    chosen = [name for name, wanted in tables.items() if wanted]
+    if len(chosen) > 1:
+        raise InputError(f"choose one of {' and '.join(f'--{name}' for name in chosen)}")
+    other = chosen[0] if chosen else None
     if other is not None and episode:
         texts = ", ".join(f"--{name}" for name in episode)
         raise InputError(f"--{other} has episodes of its own: drop {texts}")
     if other is not None:
-        {"forcing": _forcing, "response": _response}[other](run, options)
+        {"forcing": _forcing, "response": _response, "split": _split}[other](run, options)
         return
     found = run.evaluate(options.policy, **episode) if episode else run.summary(options.policy)
     if options.json:
@@ -130,3 +137,14 @@ def _response(run: "Run", options: argparse.Namespace) -> None:
         print_json({"run": run.configuration.name, **shown})
     else:
         print(response_table(found))
+
+
+def _split(run: "Run", options: argparse.Namespace) -> None:
+    from fedrain.experiment.held_out import held_out_table
+
+    found = run.held_out(options.split, options.policy)
+    if options.json:
+        shown = {"policy": options.policy, "split": options.split}
+        print_json({"run": run.configuration.name, **shown, **found})
+    else:
+        print(held_out_table(run, found, options.split))

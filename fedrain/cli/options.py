@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = (
     "agents", "model", "latitudes", "backend", "bounds", "static", "learn", "judge",
     "reward_shape", "observe",
-    "target", "start", "forcing", "ramp", "noise", "analysis_every", "smooth", "tiles",
+    "target", "start", "forcing", "ramp", "noise", "split", "analysis_every", "smooth", "tiles",
     "unapplied", "unclipped", "judged_early", "episode_length",
 )  # fmt: skip
 EXPERIMENT = (
@@ -118,6 +118,11 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
     )
     group.add_argument("--ramp", type=int, metavar="N", help="steps over which it sets in (0)")
     add_noise(group)
+    group.add_argument(
+        "--split",
+        metavar="NAME",
+        help="episodes of the task that are kept from training: validation or test (train)",
+    )
     group.add_argument(
         "--bounds",
         type=values.named(values.pair),

@@ -11,10 +11,14 @@ from fedrain.climate.climatology import Target
 from fedrain.climate.columns import is_integer
 from fedrain.envs.environment import Environment
 from fedrain.envs.episode import EnvParams
+from fedrain.envs.task import Task
 from fedrain.errors import InputError, unknown
 
 #: What may be changed when an episode starts, by name.
 EPISODE_OPTIONS = ("start", "target", "forcing", "ramp", "noise", "analysis_every", "smooth")
+
+#: The split of every task that is the task as it is.
+TRAIN = "train"
 
 
 def changed_params(environment: Environment, options: Mapping[str, Any] | None) -> EnvParams:
@@ -39,6 +43,18 @@ def changed_params(environment: Environment, options: Mapping[str, Any] | None) 
         else:
             params = params._replace(**{name: _OF[name](value)})
     return params
+
+
+def split_of(task: Task, called: str, name: str | None) -> Mapping[str, Any]:
+    """What of an episode is another in a split of a task."""
+    known = [TRAIN, *task.splits]
+    if name is None or name == TRAIN:
+        return {}
+    if name not in known:
+        raise InputError(f"{called} has no split {name!r}; it has {', '.join(known)}")
+    changes = task.splits[name]
+    own = {n: getattr(task, n) for n in changes}
+    return {n: {**own[n], **v} if isinstance(v, Mapping) else v for n, v in changes.items()}
 
 
 def is_forced(environment: Environment, params: EnvParams) -> bool:

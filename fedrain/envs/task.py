@@ -43,6 +43,9 @@ class Task:
         truth: A model, or a function that makes one for that of the agents, that runs beside it
             and is their target, under the same forcing and the same random numbers.
         tiles: Rows and columns of regions, of latitude–longitude columns.
+        splits: Episodes that are not trained on, by name (``"validation"``, ``"test"``): what of
+            ``start``, ``forcing``, ``ramp`` and ``noise`` is another there. ``"train"`` is the task
+            as it is.
         unapplied: Symbols of parameters that agents set and the model does not get.
         unclipped: Whether observations may leave their bounds.
         judged_early: Steps before the end of an episode at which an evaluation is judged.
@@ -67,6 +70,7 @@ class Task:
     smooth: float = 0.0
     truth: ClimateModel | Callable[..., ClimateModel] | None = None
     tiles: tuple[int, int] | None = None
+    splits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unapplied: Sequence[str] = ()
     unclipped: bool = False
     judged_early: int = 0

@@ -45,6 +45,7 @@ from fedrain.envs.options import (
     noise_of,
     ramp_of,
     smooth_of,
+    split_of,
     starts,
     targets,
     tiles_of,
@@ -77,6 +78,10 @@ OPEN = {
         judge={"surface_temperature": 1.0, "outgoing_longwave": 0.1, "absorbed_shortwave": 0.1},
         observe=("place",),
         start={"offset": (-5.0, 5.0)},
+        splits={
+            "validation": {"start": {"offset": (5.0, 10.0)}},
+            "test": {"start": {"offset": (-10.0, -5.0)}},
+        },
         smooth=10.0,
         summary="D, A, B and albedo of each latitude, judged by temperature and both fluxes",
     ),
@@ -88,6 +93,10 @@ OPEN = {
         observe=("surface_temperature",),
         start={"offset": (-10.0, 10.0)},
         forcing={"longwave": (-1.0, 1.0)},
+        splits={  # other starts, and forcings beyond those of the training
+            "validation": {"forcing": {"longwave": (-3.0, -1.0)}},
+            "test": {"start": {"offset": (10.0, 15.0)}, "forcing": {"longwave": (-7.4, -3.7)}},
+        },
         analysis_every=1,
         summary="the albedo of a climate with ice, by a model without, beside the truth",
     ),
@@ -98,6 +107,10 @@ OPEN = {
         judge={"surface_temperature": 1.0, "outgoing_longwave": 0.02, "absorbed_shortwave": 0.02},
         observe=("surface_temperature", "season"),
         start={"offset": (-2.0, 2.0), "day": (0.0, 365.0)},
+        splits={
+            "validation": {"start": {"offset": (2.0, 4.0)}},
+            "test": {"start": {"offset": (-6.0, -4.0)}},
+        },
         summary="land and ocean through the year, judged by the months of the reanalysis",
     ),
     "rce-zonal": Task(
@@ -106,6 +119,10 @@ OPEN = {
         judge={"air_temperature": 1.0, "surface_temperature": 0.3, "outgoing_longwave": 0.02},
         observe=("air_temperature", "surface_temperature"),
         start={"offset": (-5.0, 5.0)},
+        splits={
+            "validation": {"start": {"offset": (5.0, 10.0)}},
+            "test": {"start": {"offset": (-10.0, -5.0)}},
+        },
         summary="radiation and convection on 17 levels, judged by the air of the reanalysis",
     ),
 }
@@ -163,6 +180,7 @@ def make(
     forcing: Mapping[str, Bounds] | None = None,
     ramp: int | None = None,
     noise: float | int | None = None,
+    split: str | None = None,
     analysis_every: int | None = None,
     smooth: float | int | None = None,
     tiles: Sequence[int] | None = None,
@@ -195,6 +213,8 @@ def make(
         forcing: Likewise, by name: ``{"longwave": (-1, 1)}``, in W m⁻².
         ramp: Steps over which the forcing sets in; 0: at once.
         noise: Standard deviation of the sensors' error, as a share of each field's scale.
+        split: Episodes of the task that are kept from training: ``"validation"`` or ``"test"``,
+            where it has them; what is given beside it counts more.
         analysis_every: Steps after which the model is set to what is observed; 0: never.
         smooth: Weight, in the reward, of differences between neighbouring columns.
         tiles: Rows and columns of regions, of latitude–longitude columns.
@@ -210,6 +230,7 @@ def make(
     """
     task = find_task(name)
     called = name if isinstance(name, str) else "this task"
+    task = replace(task, **split_of(task, called, split))
     tiling = tiles_of(task.tiles if tiles is None else tiles)
     if agents is None and tiles is not None and tiling is not None:
         agents = tiling[0] * tiling[1]

@@ -218,6 +218,27 @@ class Run:
         chosen = (DOUBLING,) if forcings is None else tuple(map(float, forcings))
         return responses(self, policy, chosen, say=say)
 
+    def held_out(
+        self, split: str = "test", policy: str = "local", episodes: int | None = None
+    ) -> dict[str, Any]:
+        """Errors in episodes kept from training: ``fedrain evaluate RUN --split test``.
+
+        Args:
+            split: ``validation``, ``test`` or another of the task.
+            policy: ``local``, each agent's own, or ``global``, their average.
+            episodes: How many each seed plays of the split, and as many of the training's; 16, if
+                left out.
+
+        Returns:
+            ``train`` and the split, each with the mean errors {field: error} of ``policy`` and
+            ``static``, and ``per_seed``; ``gap`` {field: by how much the error is greater than in
+            training}.
+        """
+        from fedrain.experiment.held_out import EPISODES, held_out
+
+        check_policy(policy)
+        return held_out(self, split, policy, EPISODES if episodes is None else episodes)
+
     @clear_failures()
     def evaluate(self, policy: str = "local", **episode: Any) -> dict[str, Any]:
         """Skill in an episode with another start, target, forcing, ramp or noise, as summary().
