@@ -26,10 +26,12 @@ class Schedule:
     Args:
         warmup_steps: Uniform random actions before learning starts.
         updates: Gradient updates per environment step.
+        memory: How many of the latest steps are learnt from; 0: all of the run.
         final_noise: Share of the exploration that is left at the end of the run.
         final_rate: Share of the steps of actor and critics that is left at the end.
         common_noise: Agents explore what they set together with one noise.
         common_hold: Steps that such an exploration lasts.
+        hold: Steps that an exploration lasts.
         noise_reach: Degrees over which the exploration of neighbours is alike; 0: none.
         common_constant: What they set together depends on nothing that an agent sees.
         common_rate: Share of the learning rate for it.

@@ -97,6 +97,7 @@ def add(commands: Any) -> None:
     certificates.add_argument("--regions", type=int, default=6, metavar="N", help="nodes (6)")
     certificates.add_argument(
         "--address",
+        "--host",  # its name before version 0.2
         dest="addresses",
         action="append",
         default=[],
