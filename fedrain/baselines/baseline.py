@@ -83,7 +83,8 @@ def precise(environment: Environment) -> Iterator[None]:
 
     What a model outside JAX says when it fails is one line.
     """
-    double = jnp.result_type(float) == jnp.float64 or _takes_float64(environment)
+    single = getattr(environment.model, "single_precision", False)
+    double = not single and (jnp.result_type(float) == jnp.float64 or _takes_float64(environment))
     with jax.enable_x64(double), clear_failures():
         yield
 
@@ -152,6 +153,41 @@ def hold(
     return jax.lax.scan(advance, (start, nothing), steps)[0]
 
 
+def judged_end(
+    environment: Environment,
+    action: Float[Array, "agent action"],
+    params: EnvParams,
+    key: Key[Array, ""],
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The judged fields that an episode ends with, and their targets, of each agent its columns.
+
+    Where an evaluation is judged by the mean over several steps, so is this.
+    """
+
+    def shown(state: State) -> tuple[dict[str, Array], dict[str, Array]]:
+        fields, targets = environment.own_fields(state), environment.targets(state, params)
+        names = [name for name, _ in environment.judged]
+        own = {name: environment.own(targets[name]) for name in names}
+        return {name: fields[name] for name in names}, own
+
+    if environment.judged_over == 1:
+        return shown(hold(environment, action, params, key)[0])
+
+    def advance(now: tuple[State, Any], step: Array) -> tuple[tuple[State, Any], None]:
+        state, sums = now
+        state = environment.step(jax.random.fold_in(key, step + 1), state, action, params).state
+        counts = (step >= first) & (step <= environment.last_judged)
+        sums = jax.tree.map(lambda total, one: total + counts * one, sums, shown(state))
+        return (state, sums), None
+
+    first = environment.judged_steps.start
+    start, _ = environment.reset(jax.random.fold_in(key, 0), params)
+    nothing = jax.tree.map(jnp.zeros_like, shown(start))
+    steps = jnp.arange(environment.episode_length)
+    _, sums = jax.lax.scan(advance, (start, nothing), steps)[0]
+    return jax.tree.map(lambda total: total / environment.judged_over, sums)
+
+
 def play(
     name: str,
     environment: Environment,
@@ -161,16 +197,23 @@ def play(
     begin: float,
 ) -> Baseline:
     """The baseline that these actions are. Call it under :func:`precise`."""
-    params = environment.free_params
+    params = environment.test_params
     played = rollout(environment, jnp.asarray(actions), params, key)
     shown = jax.vmap(environment.fields)(played.state)
     fields = {one: np.asarray(values) for one, values in shown.items()}
     columns, last = environment.model.columns, environment.last_judged
-    end = jax.tree.map(lambda leaf: leaf[last], played.state)
-    target = environment.target(end, params)
-    fluxes = environment.fluxes(end, environment.parameters(jnp.asarray(actions[last])), params)
+    parameters = environment.parameters(jnp.asarray(actions[last]))
+
+    def judged(end: State) -> tuple[dict[str, Array], dict[str, Array]]:
+        return environment.target(end, params), environment.fluxes(end, parameters, params)
+
+    if environment.judged_over == 1:
+        target, fluxes = judged(jax.tree.map(lambda leaf: leaf[last], played.state))
+    else:
+        ends = jax.tree.map(lambda leaf: leaf[environment.judged_steps], played.state)
+        target, fluxes = jax.tree.map(lambda leaf: leaf.mean(0), jax.vmap(judged)(ends))
     skills = {
-        one: band_skill(columns, fields[one][last], np.asarray(target[one]))
+        one: band_skill(columns, environment.judged_mean(fields[one]), np.asarray(target[one]))
         for one, _ in environment.judged
     } | {
         one: band_skill(columns, np.asarray(fluxes[one], float), reference)

@@ -35,8 +35,9 @@ class Optimum(NamedTuple):
 
 
 def has_gradient(environment: Environment) -> bool:
-    """Whether its model can be differentiated: one that computes outside JAX cannot."""
-    return not isinstance(environment.model, HostModel)
+    """Whether its model has a gradient of use: one that computes outside JAX, or is chaotic, not."""
+    useful = getattr(environment.model, "differentiable", True)
+    return useful and not isinstance(environment.model, HostModel)
 
 
 def minimise(

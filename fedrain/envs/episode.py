@@ -10,6 +10,24 @@ from fedrain.climate.fields import Forcing
 from fedrain.climate.model import ModelState
 
 
+class Record(NamedTuple):
+    """The states of a truth, step by step, on which episodes start and which they are judged by.
+
+    Args:
+        states: Of the kind that the model has, with a leading axis of steps.
+        training: First steps that an episode may start from: the lowest, and one above the highest.
+        test: Likewise, for evaluations: of a part of the record that training never sees.
+    """
+
+    states: ModelState
+    training: Int[Array, "2"]
+    test: Int[Array, "2"]
+
+    def at(self, step: Int[Array, ""]) -> ModelState:
+        """The state of one step."""
+        return jax.tree.map(lambda every: every[step], self.states)
+
+
 class EnvParams(NamedTuple):
     """What may differ from episode to episode. Bounds are drawn from when an episode starts.
 
@@ -25,6 +43,8 @@ class EnvParams(NamedTuple):
             agents are judged by the forecasts in between; None: never, it runs free.
         smooth: Weight, in the reward, of the mean square of the differences between neighbouring
             columns of the parameters, in units of their ranges; None: nothing.
+        record: Of a truth. With analyses the target is what the truth showed on the same step, and
+            an analysis is its state; without, the target is ``target``.
     """
 
     target: dict[str, Float[Array, "column ..."]]
@@ -34,18 +54,20 @@ class EnvParams(NamedTuple):
     noise: Float[Array, ""] | None = None
     analysis_every: Int[Array, ""] | None = None
     smooth: Float[Array, ""] | None = None
+    record: Record | None = None
 
 
 class State(NamedTuple):
     """The state of every climate, what forces it, and the number of steps since the start.
 
-    Arrays of ``climate`` and ``truth`` have a leading climate axis.
+    Arrays of ``climate`` and ``truth`` have a leading climate axis. ``truth`` is the state of
+    another model, where one runs beside this one; or where the truth is in its record.
     """
 
     climate: ModelState
     forcing: dict[str, Float[Array, " climate"]]
     time: Int[Array, ""]
-    truth: ModelState = None  # where another model runs beside this one
+    truth: ModelState = None
 
 
 class Transition(NamedTuple):
@@ -66,6 +88,14 @@ def draw(key: Key[Array, ""], bounds: dict[str, Any]) -> dict[str, Array]:
         name: low + (bounds[name][1] - low) * share
         for name, low, share in zip(names, lows, shares, strict=True)
     }
+
+
+def for_test(params: EnvParams) -> EnvParams:
+    """Params without analyses, that start on the days of a record which are kept for tests."""
+    record = params.record
+    if record is not None:
+        record = record._replace(training=record.test)
+    return params._replace(analysis_every=None, record=record)
 
 
 def in_force(

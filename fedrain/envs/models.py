@@ -1,6 +1,7 @@
 """The models of the package's own tasks, made from what a person may say of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from fedrain.climate import (
@@ -8,6 +9,7 @@ from fedrain.climate import (
     ClimateModel,
     ClimlabModel,
     EnergyBalanceModel,
+    GeneralCirculationModel,
     Grid,
 )
 from fedrain.climate.models.energy_budget import EnergyBudgetModel, budget_parameters
@@ -89,3 +91,17 @@ def radiative_convective(
     grid = Grid(latitudes)
     table = column_parameters(grid).replace(bounds=bounds, static=static)
     return RadiativeConvectiveModel(grid=grid, table=table)
+
+
+def general_circulation(
+    bounds: Mapping[str, Sequence[float]] | None = None,
+    static: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ClimateModel:
+    """jcm's atmosphere over an aquaplanet, at T21; options are those of its class."""
+    allowed = [one.name for one in fields(GeneralCirculationModel) if one.name != "table"]
+    for name in options:
+        if name not in allowed:
+            raise unknown("option of the general circulation model", name, allowed)
+    model = GeneralCirculationModel(**options)
+    return replace(model, table=model.table.replace(bounds=bounds, static=static))

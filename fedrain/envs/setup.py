@@ -5,6 +5,7 @@ Everything here is static: two environments that are equal in it share what is c
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -45,6 +46,8 @@ class Setup:
             published runs: it keeps their static values.
         unclipped: Whether observations may leave their bounds.
         judged_early: Steps before the end of an episode at which an evaluation is judged.
+        judged_over: Steps up to then over whose mean it is judged: where there is weather, a
+            single one tells little.
         truth: A second model that runs beside the first, under the same forcing and the same
             random numbers, and is the target: its own parameters never change.
         only_region: Keep one agent of an environment without a shared climate: its climate does not
@@ -65,6 +68,7 @@ class Setup:
     unapplied: tuple[str, ...] = ()
     unclipped: bool = False
     judged_early: int = 0
+    judged_over: int = 1
     truth: ClimateModel | None = None
     only_region: int | None = None
 
@@ -75,6 +79,15 @@ class Setup:
     def last_judged(self) -> int:
         """The step of an episode, counted from 0, whose fields an evaluation is judged by."""
         return self.episode_length - 1 - self.judged_early
+
+    @property
+    def judged_steps(self) -> slice:
+        """The steps over whose mean an evaluation is judged."""
+        return slice(self.last_judged + 1 - self.judged_over, self.last_judged + 1)
+
+    def judged_mean(self, values: Any) -> Any:
+        """What an evaluation judges of values with a leading axis of steps."""
+        return values[self.last_judged] if self.judged_over == 1 else values[self.judged_steps].mean(0)
 
     # ---------------------------------------------------------------- who, where, what
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from fedrain.climate import ClimateModel
 from fedrain.climate.climatology import Target
+from fedrain.envs.episode import Record
 from fedrain.envs.models import energy_balance
 
 #: One number, or the lowest and highest between which it is drawn in each episode.
@@ -43,6 +44,10 @@ class Task:
         unapplied: Symbols of parameters that agents set and the model does not get.
         unclipped: Whether observations may leave their bounds.
         judged_early: Steps before the end of an episode at which an evaluation is judged.
+        judged_over: Steps up to then over whose mean it is judged.
+        record: A function of model and length of an episode that gives a
+            :class:`fedrain.envs.episode.Record` of a truth, in place of one that runs beside.
+        extra: Of the package, which has to be installed for this task.
         summary: One line for ``fedrain envs``.
     """
 
@@ -67,6 +72,9 @@ class Task:
     unapplied: Sequence[str] = ()
     unclipped: bool = False
     judged_early: int = 0
+    judged_over: int = 1
+    record: Callable[[Any, int], Record] | None = None
+    extra: str = ""
     summary: str = ""
 
     @property

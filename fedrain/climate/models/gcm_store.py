@@ -9,11 +9,13 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import jax
@@ -22,11 +24,12 @@ import numpy as np
 
 from fedrain.climate.models.gcm import CirculationState, GeneralCirculationModel
 from fedrain.errors import FailureError, InputError
-from fedrain.io import alone_in, flatten, read_arrays, unflatten, write_arrays
+from fedrain.io import claim, flatten, read_arrays, unflatten, write_arrays
 from fedrain.references import reference_to
 
 #: Days between messages on the way.
 TELL_EVERY = 100
+WAIT = 1.0  # seconds, for another process
 Say = Callable[[str], None]
 
 
@@ -153,20 +156,41 @@ def _kept(
     """What a file of the cache holds, or what is computed and written to it."""
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
     path = cache_folder() / "gcm" / f"{kind}-{digest}.safetensors"
-    if path.exists():
-        arrays, _ = read_arrays(path)
-        return unflatten(like, arrays, f"{path}: delete it, and it is computed again")
 
     def tell(text: str) -> None:
         (say or _to_people)(f"{name}: {text}")
 
-    with alone_in(path.parent):
-        tell(f"computed once, and kept in {path.parent}")
-        # A model may be asked for its start within a trace. A thread of its own is in none.
-        with ThreadPoolExecutor(1) as apart, jax.enable_x64(False):
-            found = apart.submit(compute, tell).result()
-        write_arrays(path, flatten(found), key)
-    return found
+    if not path.exists():
+        with _in_turn(path.parent / f".{kind}-{digest}.lock", tell):
+            if not path.exists():
+                _compute(path, key, compute, tell)
+    arrays, _ = read_arrays(path)
+    return unflatten(like, arrays, f"{path}: delete it, and it is computed again")
+
+
+@contextmanager
+def _in_turn(lock: Path, tell: Say) -> Iterator[None]:
+    """Wait while another process computes the same."""
+    waiting = False
+    while True:
+        with claim(lock) as free:
+            if free:
+                yield
+                return
+        if not waiting:
+            tell("another process computes it")
+            waiting = True
+        sleep(WAIT)
+
+
+def _compute(
+    path: Path, key: dict[str, Any], compute: Callable[[Say], CirculationState], tell: Say
+) -> None:
+    tell(f"computed once, and kept in {path.parent}")
+    # A model may be asked for its start within a trace. A thread of its own is in none.
+    with ThreadPoolExecutor(1) as apart:
+        found = apart.submit(compute, tell).result()
+    write_arrays(path, flatten(found), key)
 
 
 def _to_people(text: str) -> None:
