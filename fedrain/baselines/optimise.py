@@ -35,7 +35,7 @@ class Optimum(NamedTuple):
 
 
 def has_gradient(environment: Environment) -> bool:
-    """Whether its model has a gradient of use: one that computes outside JAX, or is chaotic, not."""
+    """Whether its model has a gradient that is of use: not outside JAX, nor through chaos."""
     useful = getattr(environment.model, "differentiable", True)
     return useful and not isinstance(environment.model, HostModel)
 

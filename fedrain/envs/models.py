@@ -98,7 +98,7 @@ def general_circulation(
     static: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> ClimateModel:
-    """jcm's atmosphere over an aquaplanet, at T21; options are those of its class."""
+    """Jcm's atmosphere over an aquaplanet, at T21; options are those of its class."""
     allowed = [one.name for one in fields(GeneralCirculationModel) if one.name != "table"]
     for name in options:
         if name not in allowed:

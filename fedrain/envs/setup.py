@@ -87,7 +87,9 @@ class Setup:
 
     def judged_mean(self, values: Any) -> Any:
         """What an evaluation judges of values with a leading axis of steps."""
-        return values[self.last_judged] if self.judged_over == 1 else values[self.judged_steps].mean(0)
+        return (
+            values[self.last_judged] if self.judged_over == 1 else values[self.judged_steps].mean(0)
+        )
 
     # ---------------------------------------------------------------- who, where, what
 

@@ -12,8 +12,8 @@ from fedrain.agents import Algorithm, View
 from fedrain.agents.networks import Network
 from fedrain.agents.step import EVALUATION, agent_keys, environment_key
 from fedrain.climate import BAND_NAMES, Skill, band_skill
-from fedrain.climate.model import over_climates
 from fedrain.climate.fields import OUTGOING_LONGWAVE, SURFACE_TEMPERATURE
+from fedrain.climate.model import over_climates
 from fedrain.climate.physics import Physics
 from fedrain.envs import AgentSpec, Environment, EnvParams, State
 from fedrain.envs.episode import for_test

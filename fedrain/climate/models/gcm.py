@@ -42,9 +42,14 @@ FREEZING = 273.15  # K
 CirculationState = dict[str, Any]
 
 PRECIPITATION = Field(
-    "precipitation", "mm d-1", scale=3.0, low=0.0, high=100.0, standard_name="lwe_precipitation_rate"
+    "precipitation",
+    "mm d-1",
+    scale=3.0,
+    low=0.0,
+    high=100.0,
+    standard_name="lwe_precipitation_rate",
 )
-#: Of SPEEDY: name in jcm and here, unit, scale and bounds; and what jcm's numbers are multiplied by.
+#: Of SPEEDY, with what jcm's numbers are multiplied by.
 _SURFACE = (
     (PRECIPITATION, float(SECONDS_PER_DAY)),
     (Field("sensible_heat_flux", "W m-2", scale=20.0, low=-500.0, high=1000.0,
@@ -107,8 +112,10 @@ class GeneralCirculationModel:
         try:
             np.datetime64(self.start, "D")
         except ValueError:
-            raise InputError(f"start must be a date such as 2001-03-21, not {self.start!r}") from None
-        if self.table is None:
+            raise InputError(
+                f"start must be a date such as 2001-03-21, not {self.start!r}"
+            ) from None
+        if getattr(self, "table", None) is None:
             if callable(self.physics):
                 raise InputError("a physics of your own needs a table of its parameters")
             own = HELD_SUAREZ_PARAMETERS if self.is_dry else speedy_table(self.surface)
@@ -165,7 +172,7 @@ class GeneralCirculationModel:
 
     @property
     def machine(self) -> Machine:
-        """jcm itself."""
+        """Jcm itself."""
         made = machine(self.truncation, self.layers, self.physics, self.surface, self.start)
         made.check([row.symbol for row in self.table])
         return made
@@ -214,7 +221,7 @@ class GeneralCirculationModel:
         """What jcm gives of a field, in its unit, and by column and level from the ground up."""
         if field.levels:
             values = jnp.swapaxes(values, 0, 1)[:, ::-1]
-        factor = dict((one.name, by) for one, by in _SURFACE).get(field.name, 1.0)
+        factor = {one.name: by for one, by in _SURFACE}.get(field.name, 1.0)
         if field.unit == "degC":
             return values - FREEZING
         return values * (1000.0 if field.unit == "g kg-1" else factor)

@@ -25,7 +25,7 @@ import numpy as np
 from fedrain.climate.models.gcm import CirculationState, GeneralCirculationModel
 from fedrain.errors import FailureError, InputError
 from fedrain.io import claim, flatten, read_arrays, unflatten, write_arrays
-from fedrain.references import reference_to
+from fedrain.references import reference_to, source_hash
 
 #: Days between messages on the way.
 TELL_EVERY = 100
@@ -46,7 +46,8 @@ def keep_compiled() -> None:
     """Let JAX keep compiled programs, unless its user has said where, or that it must not."""
     from jax.experimental.compilation_cache import compilation_cache
 
-    if jax.config.jax_compilation_cache_dir is None and jax.config.jax_enable_compilation_cache:
+    chosen = jax.config.values
+    if chosen["jax_compilation_cache_dir"] is None and chosen["jax_enable_compilation_cache"]:
         folder = cache_folder() / "compiled"
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -58,24 +59,23 @@ def keep_compiled() -> None:
 
 def identity(model: GeneralCirculationModel) -> dict[str, Any]:
     """What the climate of a model with jcm's own parameters depends on."""
-    physics = model.physics if isinstance(model.physics, str) else reference_to(model.physics)
+    own, physics = not isinstance(model.physics, str), model.physics
     return {
         "jcm": metadata.version("jcm"),
         "dinosaur": metadata.version("dinosaur"),
         **{name: getattr(model, name) for name in ("truncation", "layers", "surface", "start")},
         **{name: getattr(model, name) for name in ("perpetual", "days_per_step", "spin_up")},
-        "physics": physics,
+        "physics": [reference_to(physics), source_hash(physics)] if own else physics,
     }
 
 
 @lru_cache(maxsize=8)
 def spun_up(model: GeneralCirculationModel) -> CirculationState:
     """The climate at the end of the spin-up, as NumPy arrays: from the cache, or computed."""
-    model.machine  # noqa: B018: says what is missing before a folder is made
+    _ = model.machine  # says what is missing before a folder is made
     keep_compiled()
     name = f"spin-up of T{model.truncation}, {model.spin_up} days"
-    found = _kept("start", identity(model), name, lambda say: _spin_up(model, say), _like(model))
-    return found
+    return _kept("start", identity(model), name, lambda say: _spin_up(model, say), _like(model))
 
 
 def _spin_up(model: GeneralCirculationModel, say: Say) -> CirculationState:
@@ -106,7 +106,7 @@ def recorded(
     def compute(tell: Say) -> CirculationState:
         values = {name: jnp.asarray(value, jnp.float32) for name, value in static.items()}
         state = _run(model, jax.tree.map(jnp.asarray, begin), values, adjust, tell)
-        every = []
+        every: list[CirculationState] = []
         _run(model, state, values, days, tell, every.append)
         return jax.tree.map(lambda *parts: np.stack(parts), *every)
 

@@ -55,7 +55,7 @@ def jcm() -> Any:
     """The package, or one line that says how to get it."""
     try:
         import jcm as found
-        import jcm.model  # noqa: F401
+        import jcm.model
     except ImportError as error:
         if error.name is not None and error.name.split(".")[0] not in ("jcm", "dinosaur", "flax"):
             raise
@@ -94,7 +94,7 @@ def speedy() -> Any:
     from flax import nnx
     from jcm.physics.speedy.speedy_terms import SpeedyForcing, speedy_physics
 
-    class Sun(SpeedyForcing):  # type: ignore[misc]
+    class Sun(SpeedyForcing):
         """SPEEDY's boundary conditions; all sunlight is multiplied by ``strength``."""
 
         def __init__(self) -> None:
@@ -223,7 +223,7 @@ class Machine:
         for term in made.terms:
             for name, variable in _variables(term):
                 held = variable.get_value()
-                if is_dataclass(held):
+                if is_dataclass(held) and not isinstance(held, type):
                     own = {f.name: values[f.name] for f in fields(held) if f.name in values}
                     if own:
                         setattr(term, name, type(variable)(replace(held, **own)))
@@ -246,7 +246,7 @@ class Machine:
         return {"flux": carry["_mod_radcon"].flux} if self.is_speedy else {}
 
     def carried(self, memory: Arrays) -> Any:
-        """jcm's own form of it, at the beginning of a day."""
+        """Jcm's own form of it, at the beginning of a day."""
         if not self.is_speedy:
             return self.carry
         radiation = replace(self.carry["_mod_radcon"], flux=memory["flux"])
@@ -392,9 +392,7 @@ def _climatology(file: str) -> str:
 
 
 def _read_boundary(coords: Any) -> Any:
-    """jcm's climatology of sea, ice, snow, soil and land, through the year."""
+    """Jcm's climatology of sea, ice, snow, soil and land, through the year."""
     from jcm.forcing import ForcingData
 
-    return ForcingData.from_file(
-        _climatology("forcing.nc"), coords=coords, align_mode="wrap_year"
-    )
+    return ForcingData.from_file(_climatology("forcing.nc"), coords=coords, align_mode="wrap_year")
