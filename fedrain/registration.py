@@ -18,6 +18,7 @@ EPISODE_LENGTHS = {
     "ebm-twin": 200,
     "ebm-seasonal": 180,
     "rce-zonal": 200,
+    "gcm-twin": 30,
 }
 #: One agent each.
 ENVIRONMENT_IDS = ("fedrain/EnergyBalance-v1", "fedrain/EnergyBalance-v2")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = (
     "agents", "model", "latitudes", "backend", "bounds", "static", "learn", "judge",
     "reward_shape", "observe",
-    "target", "start", "forcing", "ramp", "noise", "analysis_every", "smooth", "tiles",
+    "target", "start", "forcing", "ramp", "noise", "analysis_every", "smooth", "tiles", "overlap",
     "unapplied", "unclipped", "judged_early", "judged_over", "episode_length",
 )  # fmt: skip
 EXPERIMENT = (
@@ -91,6 +91,12 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
     group.add_argument("--agents", type=int, metavar="N", help="number of agents (the task's own)")
     group.add_argument(
         "--tiles", type=values.tiles, metavar="ROWSxCOLS", help="regions, on a lat–lon grid"
+    )
+    group.add_argument(
+        "--overlap",
+        action="store_true",
+        default=None,
+        help="let bands share latitudes, where they do not divide them equally",
     )
     group.add_argument("--latitudes", type=int, metavar="N", help="number of latitudes (96)")
     group.add_argument("--backend", help="jax (default) or climlab")

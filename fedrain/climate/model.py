@@ -16,7 +16,7 @@ from jaxtyping import Array, ArrayLike, Key
 from fedrain.climate.columns import Columns
 from fedrain.climate.fields import Field, Forcing
 from fedrain.climate.parameters import Parameters, ParameterTable
-from fedrain.errors import InputError, unknown
+from fedrain.errors import FailureError, InputError, unknown
 from fedrain.references import told
 
 #: Any pytree of arrays.
@@ -129,6 +129,8 @@ def _check_shapes(model: ClimateModel) -> None:
     name, columns = type(model).__name__, len(model.columns)
     try:
         state = jax.eval_shape(model.init, jax.eval_shape(lambda: jax.random.key(0)))
+    except (InputError, FailureError):
+        raise
     except Exception as error:
         raise InputError(f"{name}: init fails ({first_line(error)})") from None
     try:

@@ -42,6 +42,7 @@ class Setup:
             minus log(1 + the weighted root mean square).
         observed: What agents see: fields, and ``target``, ``error``, ``season``, ``place``.
         tiles: Rows and columns of regions, on a latitude–longitude grid.
+        overlap: Whether bands may share latitudes, where they do not divide them equally.
         unapplied: Symbols of parameters that agents set and the model does not get, as in the
             published runs: it keeps their static values.
         unclipped: Whether observations may leave their bounds.
@@ -65,6 +66,7 @@ class Setup:
     reward_shape: str = "square"
     observed: tuple[str, ...] = ()
     tiles: tuple[int, int] | None = None
+    overlap: bool = False
     unapplied: tuple[str, ...] = ()
     unclipped: bool = False
     judged_early: int = 0
@@ -96,7 +98,7 @@ class Setup:
     @cached_property
     def division(self) -> Regions:
         """How the columns are divided among the agents."""
-        return Regions(self.model.columns, self.agents, self.tiles)
+        return Regions(self.model.columns, self.agents, self.tiles, self.overlap)
 
     @cached_property
     def learnt(self) -> ParameterTable:

@@ -41,6 +41,7 @@ class Task:
         truth: A model, or a function that makes one for that of the agents, that runs beside it
             and is their target, under the same forcing and the same random numbers.
         tiles: Rows and columns of regions, on a latitude–longitude grid.
+        overlap: Whether bands may share latitudes, where they do not divide them equally.
         unapplied: Symbols of parameters that agents set and the model does not get.
         unclipped: Whether observations may leave their bounds.
         judged_early: Steps before the end of an episode at which an evaluation is judged.
@@ -69,6 +70,7 @@ class Task:
     smooth: float = 0.0
     truth: ClimateModel | Callable[..., ClimateModel] | None = None
     tiles: tuple[int, int] | None = None
+    overlap: bool = False
     unapplied: Sequence[str] = ()
     unclipped: bool = False
     judged_early: int = 0

@@ -128,6 +128,7 @@ CIRCULATION = {
         observe=("place",),
         analysis_every=1,
         judged_over=20,
+        overlap=True,  # six bands of 32 latitudes
         extra="gcm",
         summary="clouds, convection and radiation of a general circulation model, and a truth",
     ),
@@ -210,6 +211,7 @@ def make(
     analysis_every: int | None = None,
     smooth: float | int | None = None,
     tiles: Sequence[int] | None = None,
+    overlap: bool | None = None,
     unapplied: Sequence[str] | str | None = None,
     unclipped: bool | None = None,
     judged_early: int | None = None,
@@ -243,6 +245,7 @@ def make(
         analysis_every: Steps after which the model is set to what is observed; 0: never.
         smooth: Weight, in the reward, of differences between neighbouring columns.
         tiles: Rows and columns of regions, on a latitude–longitude grid.
+        overlap: Whether bands may share latitudes, where they do not divide them equally.
         unapplied: Symbols of parameters that agents set and the model does not get, as a0 and a2
             in the published runs; it keeps their static values.
         unclipped: Whether observations may leave their bounds.
@@ -305,6 +308,7 @@ def make(
         reward_shape=task.reward_shape if reward_shape is None else reward_shape,
         observed=tuple(dict(judged)) if observed is None else observed,
         tiles=tiling,
+        overlap=bool(task.overlap if overlap is None else overlap),
         unapplied=names_of("unapplied", task.unapplied if unapplied is None else unapplied) or (),
         unclipped=bool(task.unclipped if unclipped is None else unclipped),
         judged_early=task.judged_early if judged_early is None else judged_early,

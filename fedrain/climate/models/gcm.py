@@ -99,9 +99,11 @@ class GeneralCirculationModel:
 
     def __post_init__(self) -> None:
         if self.truncation not in TRUNCATIONS:
-            raise unknown("truncation of jcm", self.truncation, map(str, TRUNCATIONS))
+            known = ", ".join(map(str, TRUNCATIONS))
+            raise InputError(f"jcm has no truncation {self.truncation!r}: use one of {known}")
         if self.layers not in LAYER_EDGES:
-            raise unknown("number of layers", self.layers, map(str, LAYER_EDGES))
+            known = " or ".join(map(str, LAYER_EDGES))
+            raise InputError(f"layers must be {known}, not {self.layers!r}")
         if not callable(self.physics) and self.physics not in PHYSICS:
             raise unknown("physics of jcm", self.physics, PHYSICS)
         if self.surface not in SURFACES:
@@ -125,8 +127,9 @@ class GeneralCirculationModel:
 
     @property
     def is_dry(self) -> bool:
-        """Whether the physics is that of Held and Suarez."""
-        return bool(self.physics == HELD_SUAREZ)
+        """Whether the physics is that of Held and Suarez, or one of your own without SPEEDY."""
+        own = callable(self.physics)
+        return not self.machine.is_speedy if own else bool(self.physics == HELD_SUAREZ)
 
     @cached_property
     def columns(self) -> Columns:

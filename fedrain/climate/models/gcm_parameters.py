@@ -57,8 +57,6 @@ SPEEDY_PARAMETERS = ParameterTable(
         _each("rhil", "humidity below which convection moistens air", "1", 0.70, 0.50, 0.90),
         _each("rhbl", "boundary layer humidity at which convection begins", "1", 0.90, 0.75, 1.00),
         _each("smf", "secondary over primary mass flux at cloud base", "1", 0.80, 0.40, 1.00),
-        _each("psmin", "least surface pressure for convection, over 1000 hPa", "1", 0.80, 0.60,
-              0.95),
         # Vertical diffusion and shallow convection
         _each("trshc", "relaxation time of shallow convection", "h", 6.0, 2.0, 24.0,
               action_unit=10.0),
@@ -98,9 +96,11 @@ SPEEDY_PARAMETERS = ParameterTable(
     )
 )  # fmt: skip
 
-#: Of jcm's SPEEDY where there is land, ice and snow.
+#: Of jcm's SPEEDY where there is land, ice and snow, and mountains.
 LAND_PARAMETERS = ParameterTable(
     (
+        _each("psmin", "least surface pressure for convection, over 1000 hPa", "1", 0.80, 0.60,
+              0.95),
         _each("albice", "albedo of sea ice", "1", 0.60, 0.40, 0.80),
         _each("albsn", "albedo of snow", "1", 0.60, 0.40, 0.85),
         _each("clsminl", "least cover of stratiform clouds over land", "1", 0.15, 0.0, 0.40),

@@ -31,6 +31,7 @@ from fedrain.references import reference_to, source_hash
 TELL_EVERY = 100
 WAIT = 1.0  # seconds, for another process
 Say = Callable[[str], None]
+_ANEW: list[bool] = []  # whether nothing of the cache counts
 
 
 def cache_folder() -> Path:
@@ -160,12 +161,24 @@ def _kept(
     def tell(text: str) -> None:
         (say or _to_people)(f"{name}: {text}")
 
-    if not path.exists():
+    if not path.exists() or _ANEW:
         with _in_turn(path.parent / f".{kind}-{digest}.lock", tell):
-            if not path.exists():
+            if not path.exists() or _ANEW:
                 _compute(path, key, compute, tell)
     arrays, _ = read_arrays(path)
     return unflatten(like, arrays, f"{path}: delete it, and it is computed again")
+
+
+@contextmanager
+def anew(wanted: bool = True) -> Iterator[None]:
+    """Within this, what the cache folder has is computed all the same."""
+    if wanted:
+        _ANEW.append(True)
+        spun_up.cache_clear()
+    try:
+        yield
+    finally:
+        _ANEW.clear()
 
 
 @contextmanager

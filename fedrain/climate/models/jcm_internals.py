@@ -30,7 +30,7 @@ TRUNCATIONS = {
 }  # fmt: skip
 #: SPEEDY's layers, by their number: their edges in σ, from the top.
 LAYER_EDGES = {
-    7: (0.02, 0.14, 0.26, 0.42, 0.60, 0.77, 0.90, 1.00),
+    7: (0.00, 0.14, 0.26, 0.42, 0.60, 0.77, 0.90, 1.00),
     8: (0.00, 0.05, 0.14, 0.26, 0.42, 0.60, 0.77, 0.90, 1.00),
 }
 SURFACES = ("aquaplanet", "earth")
