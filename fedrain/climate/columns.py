@@ -149,8 +149,8 @@ class Columns:
 class Regions:
     """A division of columns among agents: as many to each.
 
-    ``cells`` are the columns of each region. With ``overlap`` bands that do not divide the latitudes
-    equally share some with their neighbours: what is set there is the mean of what they set.
+    ``cells`` are the columns of each region. With ``overlap``, bands that do not divide the
+    latitudes equally share some with their neighbours: there the mean of what they set counts.
     """
 
     columns: Columns

@@ -9,7 +9,7 @@ import pytest
 
 from fedrain.climate import GeneralCirculationModel, Parameter, ParameterTable, check_model
 from fedrain.climate.models import gcm_store, jcm_internals
-from fedrain.climate.models.gcm_parameters import twin_truth
+from fedrain.climate.models.gcm_parameters import twin_truth, with_units
 from fedrain.climate.models.gcm_store import cache_folder, recorded, spun_up
 from fedrain.errors import InputError, MissingExtraError
 
@@ -79,11 +79,11 @@ def test_columns_weigh_as_much_as_their_area():
 
 
 @pytest.fixture(scope="module")
-def _extra():
-    pytest.importorskip("jcm", reason="the extra gcm is not installed", exc_type=ImportError)
+def jcm():
+    return pytest.importorskip("jcm", reason="the extra gcm is not installed", exc_type=ImportError)
 
 
-def test_it_has_the_parts_of_a_model(_extra, own_cache):
+def test_it_has_the_parts_of_a_model(jcm, own_cache):
     model = GeneralCirculationModel(**DRY)
     check_model(model)
     state = model.init()
@@ -95,7 +95,7 @@ def test_it_has_the_parts_of_a_model(_extra, own_cache):
     assert float(model.season(state)) == pytest.approx(79 / 365.2422)
 
 
-def test_the_spin_up_is_computed_once(_extra, own_cache, capsys):
+def test_the_spin_up_is_computed_once(jcm, own_cache, capsys):
     model = GeneralCirculationModel(**DRY)
     first = spun_up(model)
     assert "computed once, and kept in" in capsys.readouterr().err
@@ -112,7 +112,7 @@ def test_the_spin_up_is_computed_once(_extra, own_cache, capsys):
         spun_up(model)
 
 
-def test_a_cache_that_cannot_be_written_is_said_in_one_line(_extra, own_cache, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_said_in_one_line(jcm, own_cache, monkeypatch):
     file = own_cache / "file"
     file.write_text("no folder")
     monkeypatch.setenv("FEDRAIN_CACHE", str(file))
@@ -121,7 +121,7 @@ def test_a_cache_that_cannot_be_written_is_said_in_one_line(_extra, own_cache, m
     assert "\n" not in str(caught.value)
 
 
-def test_a_record_is_the_run_of_its_parameters(_extra, own_cache):
+def test_a_record_is_the_run_of_its_parameters(jcm, own_cache):
     model = GeneralCirculationModel(**DRY)
     model = replace(model, table=model.table.replace(static={"dTy": 40.0}))
     states = recorded(model, adjust=1, days=3)
@@ -137,7 +137,8 @@ def _every_parameter(model, days):
     """The largest change of what is seen after a step with each parameter at its bounds."""
     values = {k: jnp.asarray(v, jnp.float32) for k, v in model.table.static(32).items()}
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
-    step = jax.jit(model.step)
+    # The suite compiles without optimisation; here a hundred days are computed.
+    step = jax.jit(model.step, compiler_options={"xla_backend_optimization_level": 2})
     state = model.rest()
     for _ in range(days):
         state = step(state, values, forcing)
@@ -158,28 +159,26 @@ def _every_parameter(model, days):
     return found
 
 
-def test_every_parameter_of_the_dry_physics_does_something(_extra):
+def test_every_parameter_of_the_dry_physics_does_something(jcm):
     model = GeneralCirculationModel(**DRY)
     assert {s: c for s, c in _every_parameter(model, 3).items() if not c > 1e-4} == {}
 
 
 @pytest.mark.parametrize("surface", ["aquaplanet", pytest.param("earth", marks=pytest.mark.slow)])
-def test_every_parameter_of_speedy_does_something(_extra, surface):
+def test_every_parameter_of_speedy_does_something(jcm, surface):
     model = GeneralCirculationModel(surface=surface)
     assert {s: c for s, c in _every_parameter(model, 30).items() if not c > 1e-4} == {}
 
 
-def test_defaults_are_those_of_jcm(_extra):
+def test_defaults_are_those_of_jcm(jcm):
     for options in ({}, {"surface": "earth"}, DRY):
         model = GeneralCirculationModel(**options)
         known = model.machine.parameters
         for row in model.table:
-            from fedrain.climate.models.gcm_parameters import with_units
-
             assert row.default * with_units(row) == pytest.approx(known[row.symbol], rel=1e-6)
 
 
-def test_a_scheme_of_ones_own_brings_its_own_parameters(_extra, own_cache):
+def test_a_scheme_of_ones_own_brings_its_own_parameters(jcm, own_cache):
     """Friction that a user has written, as a term of jcm, with a value at each latitude."""
     from flax import nnx
     from jcm.physics.held_suarez.held_suarez_physics import held_suarez_physics

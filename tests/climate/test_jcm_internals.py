@@ -57,7 +57,7 @@ def test_a_day_is_that_of_jcms_own_run(physics):
     expected = ours.unpack(ours.model.dycore_state)
     for name, found in state["air"].items():
         apart = np.linalg.norm(np.asarray(found) - np.asarray(expected[name]))
-        assert apart < 0.01 * np.linalg.norm(expected[name]), name
+        assert apart <= 1e-4 * np.linalg.norm(expected[name]), name
 
 
 def test_all_that_lasts_of_the_physics_is_kept():

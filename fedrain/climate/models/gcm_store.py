@@ -29,6 +29,7 @@ from fedrain.references import reference_to, source_hash
 
 #: Days between messages on the way.
 TELL_EVERY = 100
+RECIPE = 1  # changes with what this package makes of jcm
 WAIT = 1.0  # seconds, for another process
 Say = Callable[[str], None]
 _ANEW: list[bool] = []  # whether nothing of the cache counts
@@ -62,6 +63,7 @@ def identity(model: GeneralCirculationModel) -> dict[str, Any]:
     """What the climate of a model with jcm's own parameters depends on."""
     own, physics = not isinstance(model.physics, str), model.physics
     return {
+        "recipe": RECIPE,
         "jcm": metadata.version("jcm"),
         "dinosaur": metadata.version("dinosaur"),
         **{name: getattr(model, name) for name in ("truncation", "layers", "surface", "start")},

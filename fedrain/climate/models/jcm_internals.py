@@ -39,8 +39,8 @@ SECONDS_PER_DAY = 86400
 MINUTES = 30.0  # of a step, at the truncations up to T42
 #: SPEEDY works out sunlight every third step, and at the first of a day.
 SUNLIGHT_EVERY = 3
-#: CO₂ in ppm, and the absorptivity that jcm's SPEEDY has for it: it goes with the concentration.
-CO2, CO2_ABSORPTIVITY = 360.0, 6.0
+#: Of CO₂ at the concentration that jcm's SPEEDY refers to, with which it goes.
+CO2_ABSORPTIVITY = 6.0
 SOLAR_CONSTANT = 1368.0  # W m⁻², four times SPEEDY's 342
 POLAR_NIGHT = 6.0  # W m⁻² of sunlight below which the stratosphere of SPEEDY cools
 
@@ -72,6 +72,7 @@ def missing() -> list[str]:
         "jcm.date": ("DateData", "to_datetime"),
         "jcm.forcing": ("ForcingData", "default_forcing"),
         "jcm.model": ("Model",),
+        "jcm.physics.forcing.speedy_forcing": ("CO2_VMR_REF_PPMV",),
         "jcm.physics_interface": ("compute_physics_step_gridpoint",),
         "jcm.physics.held_suarez.held_suarez_physics": ("held_suarez_physics",),
         "jcm.physics.speedy.speedy_coords": ("get_speedy_coords",),
@@ -340,8 +341,10 @@ class Machine:
                 stl_am=boundary.stl_am + warming,
             )
         if "co2_absorptivity" in forcing:
+            from jcm.physics.forcing.speedy_forcing import CO2_VMR_REF_PPMV
+
             share = jnp.asarray(forcing["co2_absorptivity"], jnp.float32) / CO2_ABSORPTIVITY
-            boundary = boundary.copy(co2_vmr=CO2 * share)
+            boundary = boundary.copy(co2_vmr=CO2_VMR_REF_PPMV * share)
         return boundary
 
     def _seen(self, grid: Any, carry: Any) -> Shown:
