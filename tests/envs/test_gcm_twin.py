@@ -104,9 +104,8 @@ def test_six_bands_share_latitudes():
     environment = make(TASK, agents=6)
     assert environment.region_size == 6
     values = jnp.arange(32.0)
-    np.testing.assert_array_equal(
-        environment.division.lay(environment.division.take(values)), values
-    )
+    bands = environment.division
+    np.testing.assert_array_equal(bands.lay(bands.take(values)), values)
     with pytest.raises(InputError, match="6 agents do not divide 32 latitudes"):
         make(replace(TASK, overlap=False), agents=6)
 
@@ -115,7 +114,7 @@ def test_training_evaluation_and_a_resumed_run_are_the_same_to_the_last_bit(tmp_
     """One run straight through, and one that dies after an episode and is taken up again."""
     train = partial(
         fedrain.train, env=TASK, agents=32, sync_every=1, episodes=2, settings=SETTINGS, **SMALL,
-        say=lambda text: None,
+        say=str,
     )  # fmt: skip
     whole = train(out=tmp_path / "whole")
 
@@ -138,9 +137,8 @@ def test_training_evaluation_and_a_resumed_run_are_the_same_to_the_last_bit(tmp_
         np.testing.assert_array_equal(values, other[name], err_msg=name)
     again = Run(tmp_path / "whole", env=TASK)
     assert np.isfinite(again.results.rms_error.values).all()
-    assert again.evaluate()["global_mean"] == pytest.approx(
-        float(again.skills()[0].globe), rel=1e-3
-    )
+    skill = float(again.skills()[0].globe)
+    assert again.evaluate()["global_mean"] == pytest.approx(skill, rel=1e-3)
 
 
 def test_baselines_are_judged_on_days_that_were_kept_for_it():
