@@ -93,7 +93,9 @@ CELLS = {
         _train_options(sharing="shared", analysis_every=5),
     ),
     "free": Cell(
-        "one shared policy, free runs", _train_options(sharing="shared", **FREE), days=9990
+        "one shared policy, free runs",
+        _train_options(sharing="shared", **FREE) | {"preset": "fedrain"},
+        days=9990,
     ),
     "enki": Cell("EnKI, free runs", search=_search_enki, days=9990),
     "enki-forecast": Cell("EnKI, forecasts of a day", search=_search_enki_forecast),
@@ -119,10 +121,10 @@ def climate() -> Environment:
 @cache
 def _program(kind: str) -> Any:
     environment = twin()
-    model, record = environment.model, environment.params.record
+    model = environment.model
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
 
-    def forecast(values: Any, first: Any) -> Any:
+    def forecast(record: Any, values: Any, first: Any) -> Any:
         """Squared errors of forecasts from one day of the truth, by field and days ahead."""
 
         def day(state: Any, ahead: Any) -> Any:
@@ -133,8 +135,9 @@ def _program(kind: str) -> Any:
 
         return jax.lax.scan(day, record.at(first), jnp.arange(max(AHEAD)))[1]
 
-    def free(values: Any, state: Any) -> Any:
+    def free(record: Any, values: Any, first: Any) -> Any:
         """The mean climate."""
+        state = record.at(first)
 
         def day(carry: Any, number: Any) -> Any:
             state, sums = carry
@@ -167,13 +170,14 @@ def rms(squares: Any) -> float:
 def measured(values: dict[str, Any], start: int = 300) -> dict[str, Any]:
     """Errors of forecasts on days that training never saw, and of the climate of a free run."""
     full, record = in_full(values), twin().params.record
-    every = [jax.device_get(_program("forecast")(full, jnp.int32(d))) for d in FIRST_DAYS]
+    forecast, free = _program("forecast"), _program("free")
+    every = [jax.device_get(forecast(record, full, jnp.int32(day))) for day in FIRST_DAYS]
     mean = jax.tree.map(lambda *days: np.mean(days, axis=0), *every)
     found: dict[str, Any] = {
         f"forecast-{ahead}": {name: rms(one[ahead - 1]) for name, one in mean.items()}
         for ahead in AHEAD
     }
-    own = jax.device_get(_program("free")(full, record.at(jnp.int32(start))))
+    own = jax.device_get(free(record, full, jnp.int32(start)))
     truth = truth_climate()
     found["climate"] = {name: rms((own[name] - truth[name]) ** 2) for name in mean}
     found["profile"] = {

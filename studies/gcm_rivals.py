@@ -64,10 +64,11 @@ def enki_constants(
         return jnp.concatenate([shown[name].ravel() for name in judged])
 
     @jax.jit
-    def run(z: Any, first: Any) -> Any:
+    def run(record: Any, z: Any, first: Any) -> Any:
         values = _full(environment, _values(environment, z))
 
         def free(state: Any, number: Any) -> Any:
+            del number
             state = model.step(state, values, forcing)
             return state, seen(state)
 
@@ -98,12 +99,12 @@ def enki_constants(
     for _ in range(ITERATIONS):
         members = z.T.reshape(ensemble, rows, len(latitudes))
         # All members start on the same day: what differs is what their parameters do.
-        outcomes = [np.asarray(run(jnp.asarray(m, jnp.float32), first)) for m in members]
+        outcomes = [np.asarray(run(record, jnp.asarray(m, jnp.float32), first)) for m in members]
         results = np.stack(outcomes, axis=1).astype(float)
         if method is None:
             noise = TOLERANCE * results.std(axis=1) + 1e-6
             if not forecasts:  # the weather of a month is noise too
-                noise = np.maximum(noise, _weather(environment, seen, length))
+                noise = np.maximum(noise, _weather(environment, seen))
             method = ies.ESMDA(covariance=noise**2, observations=truth, alpha=ITERATIONS, seed=seed)
         finite = np.isfinite(results).all(axis=0)
         method.prepare_assimilation(Y=results[:, finite])
@@ -112,7 +113,7 @@ def enki_constants(
     return _constants(environment, mean), ensemble * ITERATIONS * length
 
 
-def _weather(environment: Environment, seen: Any, length: int) -> np.ndarray:
+def _weather(environment: Environment, seen: Any) -> np.ndarray:
     """Standard deviation of the mean over the judged days, from parts of the record."""
     record, over = environment.params.record, environment.judged_over
     last = int(record.training[1])
@@ -129,7 +130,7 @@ def gradient_constants(
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
     weights = jnp.asarray(model.columns.weights / model.columns.weights.sum(), jnp.float32)
 
-    def loss(z: Any, day: Any) -> Any:
+    def loss(z: Any, record: Any, day: Any) -> Any:
         values = _full(environment, _values(environment, z))
         state = jax.checkpoint(lambda v: model.step(record.at(day), v, forcing))(values)
         shown, known = model.observe(state), model.observe(record.at(day + 1))
@@ -148,7 +149,7 @@ def gradient_constants(
     for step in range(steps):
         slopes = []
         for day in random.integers(*np.asarray(record.training), size=BATCH):
-            value, own = slope(z, jnp.int32(day))
+            value, own = slope(z, record, jnp.int32(day))
             if np.isfinite(value) and bool(jnp.isfinite(own).all()):
                 slopes.append(own)
         if not slopes:
