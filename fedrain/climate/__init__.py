@@ -11,6 +11,7 @@ from fedrain.climate.models.climlab import ClimlabModel
 from fedrain.climate.models.energy_balance import EnergyBalanceModel
 from fedrain.climate.models.energy_budget import EnergyBudgetModel
 from fedrain.climate.models.gcm import GeneralCirculationModel
+from fedrain.climate.models.gcm_earth import EarthCirculationModel
 from fedrain.climate.models.host import HostModel
 from fedrain.climate.models.ice_albedo import IceAlbedoModel, TwinModel
 from fedrain.climate.models.radiative_convective import RadiativeConvectiveModel
@@ -32,6 +33,7 @@ __all__ = [
     "ClimateModel",
     "ClimlabModel",
     "Columns",
+    "EarthCirculationModel",
     "EnergyBalanceModel",
     "EnergyBudgetModel",
     "Field",

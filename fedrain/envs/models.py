@@ -8,6 +8,7 @@ from fedrain.climate import (
     ENERGY_BALANCE_PARAMETERS,
     ClimateModel,
     ClimlabModel,
+    EarthCirculationModel,
     EnergyBalanceModel,
     GeneralCirculationModel,
     Grid,
@@ -99,9 +100,27 @@ def general_circulation(
     **options: Any,
 ) -> ClimateModel:
     """Jcm's atmosphere over an aquaplanet, at T21; options are those of its class."""
-    allowed = [one.name for one in fields(GeneralCirculationModel) if one.name != "table"]
+    return _circulation(GeneralCirculationModel, bounds, static, options)
+
+
+def earth_circulation(
+    bounds: Mapping[str, Sequence[float]] | None = None,
+    static: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ClimateModel:
+    """The same over the Earth, with seasons."""
+    return _circulation(EarthCirculationModel, bounds, static, options)
+
+
+def _circulation(
+    kind: type[GeneralCirculationModel],
+    bounds: Mapping[str, Sequence[float]] | None,
+    static: Mapping[str, Any] | None,
+    options: dict[str, Any],
+) -> ClimateModel:
+    allowed = [one.name for one in fields(kind) if one.name != "table"]
     for name in options:
         if name not in allowed:
             raise unknown("option of the general circulation model", name, allowed)
-    model = GeneralCirculationModel(**options)
+    model = kind(**options)
     return replace(model, table=model.table.replace(bounds=bounds, static=static))

@@ -35,7 +35,8 @@ def changed_params(environment: Environment, options: Mapping[str, Any] | None) 
         elif name == "forcing":
             params = params._replace(forcing=params.forcing | _given_forcings(model, value))
         elif name == "analysis_every":
-            every = analysis_of(value, model, params.record is not None)
+            known = params.record is not None and not hasattr(model, "target_at")
+            every = analysis_of(value, model, recorded=known)
             params = params._replace(analysis_every=every)
         else:
             params = params._replace(**{name: _OF[name](value)})

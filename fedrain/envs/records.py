@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from fedrain.climate import GeneralCirculationModel
+from fedrain.climate import EarthCirculationModel, GeneralCirculationModel
 from fedrain.envs.episode import Record
 from fedrain.errors import InputError
 
@@ -32,6 +32,26 @@ def gcm_twin_record(model: Any, length: int) -> Record:
     own = GeneralCirculationModel(surface=model.surface).table
     truth = replace(model, table=own.replace(static=twin_truth(model.columns)))
     return split(recorded(truth, ADJUST, TRAINING + BETWEEN + TEST), length)
+
+
+#: Steps between the states of the year that episodes of ``gcm-ncep`` start from.
+EVERY, YEAR = 5, 73
+
+
+def gcm_ncep_record(model: Any, length: int) -> Record:
+    """States of the default parameters through two years: to start from, not to be judged by."""
+    from fedrain.climate.models.gcm_store import recorded
+
+    del length
+    if not isinstance(model, EarthCirculationModel):
+        raise InputError("gcm-ncep: its model is an EarthCirculationModel")
+    own = replace(model, table=EarthCirculationModel().table)
+    states = recorded(own, 0, 2 * YEAR, EVERY)
+    return Record(
+        states=jax.tree.map(jnp.asarray, states),
+        training=jnp.array([0, YEAR], jnp.int32),
+        test=jnp.array([YEAR, 2 * YEAR], jnp.int32),
+    )
 
 
 def split(states: Any, length: int, training: int = TRAINING, between: int = BETWEEN) -> Record:

@@ -29,6 +29,7 @@ from fedrain.climate.model import first_line, same_structure
 from fedrain.envs.environment import Environment
 from fedrain.envs.episode import EnvParams, Record
 from fedrain.envs.models import (
+    earth_circulation,
     energy_balance,
     energy_budget,
     general_circulation,
@@ -50,7 +51,7 @@ from fedrain.envs.options import (
     targets,
     tiles_of,
 )
-from fedrain.envs.records import gcm_twin_record
+from fedrain.envs.records import gcm_ncep_record, gcm_twin_record
 from fedrain.envs.task import Bounds, Task
 from fedrain.errors import InputError, unknown
 from fedrain.references import Registry
@@ -132,6 +133,19 @@ CIRCULATION = {
         extra="gcm",
         summary="clouds, convection and radiation of a general circulation model, and a truth",
     ),
+    "gcm-ncep": Task(
+        model=earth_circulation,
+        record=gcm_ncep_record,
+        agents=32,
+        episode_length=90,
+        learn=("albcl", "rhcl1", "trcnv", "ablwin", "ablcl2", "clsmax"),
+        judge={"outgoing_longwave": 0.01, "absorbed_shortwave": 0.003, "air_temperature": 0.1},
+        observe=("place", "season"),
+        judged_over=60,
+        overlap=True,
+        extra="gcm",
+        summary="the same over the Earth, judged by the months of the reanalysis",
+    ),
 }
 #: As the published runs had them: the climate does not get the albedo that agents set, what they
 #: see may leave its bounds, and the profile is that before the last step.
@@ -152,6 +166,7 @@ MODELS = Registry("climate model", "fedrain.models", {})
 #: Models of the package, which take bounds, static values and what else is theirs as options.
 OWN_MODELS = (
     energy_balance, energy_budget, twin, seasonal, radiative_convective, general_circulation,
+    earth_circulation,
 )  # fmt: skip
 #: Options of :func:`energy_balance`, which a model of one's own decides for itself.
 MODEL_OPTIONS = ("latitudes", "backend")
@@ -294,7 +309,7 @@ def make(
             analysis_every=analysis_of(
                 task.analysis_every if analysis_every is None else analysis_every,
                 chosen,
-                record is not None,
+                recorded=record is not None and not hasattr(chosen, "target_at"),
             ),
             smooth=smooth_of(task.smooth if smooth is None else smooth),
             record=record,

@@ -49,8 +49,13 @@ PRECIPITATION = Field(
     high=100.0,
     standard_name="lwe_precipitation_rate",
 )
+SURFACE_PRESSURE = Field(
+    "surface_pressure", "hPa", scale=20.0, low=300.0, high=1200.0,
+    standard_name="surface_air_pressure",
+)  # fmt: skip
 #: Of SPEEDY, with what jcm's numbers are multiplied by.
 _SURFACE = (
+    (SURFACE_PRESSURE, 1000.0),
     (PRECIPITATION, float(SECONDS_PER_DAY)),
     (Field("sensible_heat_flux", "W m-2", scale=20.0, low=-500.0, high=1000.0,
            standard_name="surface_upward_sensible_heat_flux"), 1.0),

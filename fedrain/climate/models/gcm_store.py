@@ -29,7 +29,7 @@ from fedrain.references import reference_to, source_hash
 
 #: Days between messages on the way.
 TELL_EVERY = 100
-RECIPE = 1  # changes with what this package makes of jcm
+RECIPE = 2  # changes with what this package makes of jcm
 WAIT = 1.0  # seconds, for another process
 Say = Callable[[str], None]
 _ANEW: list[bool] = []  # whether nothing of the cache counts
@@ -87,7 +87,7 @@ def _spin_up(model: GeneralCirculationModel, say: Say) -> CirculationState:
 
 
 def recorded(
-    model: GeneralCirculationModel, adjust: int, days: int, say: Say | None = None
+    model: GeneralCirculationModel, adjust: int, days: int, every: int = 1, say: Say | None = None
 ) -> CirculationState:
     """The states of a model with its static parameters, day by day, with a leading axis.
 
@@ -95,11 +95,12 @@ def recorded(
         model: Its table's static values are those of the truth.
         adjust: Steps from the spun-up climate of jcm's parameters to its own.
         days: Steps that are kept.
+        every: Steps from one that is kept to the next.
         say: Told how far it is; standard error, if it is left out.
     """
     begin = spun_up(model)
     static = {k: np.asarray(v) for k, v in model.table.static(len(model.columns)).items()}
-    key = {**identity(model), "adjust": adjust, "days": days}
+    key = {**identity(model), "adjust": adjust, "days": days, "every": every}
     key["parameters"] = {name: value.tolist() for name, value in static.items()}
     name = f"record of T{model.truncation}, {adjust} + {days} days"
     like = jax.tree.map(
@@ -109,9 +110,9 @@ def recorded(
     def compute(tell: Say) -> CirculationState:
         values = {name: jnp.asarray(value, jnp.float32) for name, value in static.items()}
         state = _run(model, jax.tree.map(jnp.asarray, begin), values, adjust, tell)
-        every: list[CirculationState] = []
-        _run(model, state, values, days, tell, every.append)
-        return jax.tree.map(lambda *parts: np.stack(parts), *every)
+        kept: list[CirculationState] = []
+        _run(model, state, values, days * every, tell, kept.append, every)
+        return jax.tree.map(lambda *parts: np.stack(parts), *kept)
 
     return _kept("record", key, name, compute, like, say)
 
@@ -123,13 +124,14 @@ def _run(
     steps: int,
     say: Say,
     keep: Callable[[CirculationState], None] | None = None,
+    every: int = 1,
 ) -> CirculationState:
     """Advance by so many steps, without forcing; a climate that blows up is an error."""
     forcing = {one.name: jnp.asarray(one.default, jnp.float32) for one in model.forcings}
     advance = _compiled(model)
     for step in range(steps):
         state = advance(state, parameters, forcing)
-        if keep is not None:
+        if keep is not None and (step + 1) % every == 0:
             keep(jax.tree.map(np.asarray, state))
         if (step + 1) % TELL_EVERY == 0 or step + 1 == steps:
             if not all(np.isfinite(one).all() for one in jax.tree.leaves(state)):

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
+from importlib import metadata, resources
 from typing import Any
 
 import jax
@@ -154,8 +155,6 @@ class Machine:
     ) -> None:
         jcm()
         if lacking := missing():
-            from importlib import metadata
-
             raise FailureError(
                 f"jcm {metadata.version('jcm')} has no {', no '.join(lacking)}: "
                 f"pip install 'fedrain[{EXTRA}]' brings one that has"
@@ -362,6 +361,7 @@ class Machine:
             **shown,
             "specific_humidity": grid.specific_humidity,
             "surface_temperature": surface.tskin,
+            "surface_pressure": grid.normalized_surface_pressure,
             "outgoing_longwave": carry["_longwave_rad"].ftop,
             "absorbed_shortwave": sun.ftop,
             "precipitation": exchange.precipitation,
@@ -389,8 +389,6 @@ def _number(value: Any) -> float:
 
 
 def _climatology(file: str) -> str:
-    from importlib import resources
-
     return str(resources.files("jcm.data.bc.t30.clim") / file)
 
 
