@@ -18,7 +18,7 @@ test: lint types
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(VENV)/.installed-test
-	$(PIP) -e '.[test,simulation]'
+	$(PIP) -e '.[test,simulation,gcm]'
 	$(BIN)/python -m pytest -m slow
 
 ## The suite with the oldest dependencies that pyproject.toml admits.

@@ -59,7 +59,7 @@ class Registry:
     builtin: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def _plugins(self) -> dict[str, metadata.EntryPoint]:
+    def _plugins(self) -> dict[str, Any]:  # entry points, of importlib or of its backport
         return {point.name: point for point in metadata.entry_points(group=self.group)}
 
     def names(self) -> list[str]:

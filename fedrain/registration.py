@@ -18,6 +18,8 @@ EPISODE_LENGTHS = {
     "ebm-twin": 200,
     "ebm-seasonal": 180,
     "rce-zonal": 200,
+    "gcm-twin": 30,
+    "gcm-ncep": 90,
 }
 #: One agent each.
 ENVIRONMENT_IDS = ("fedrain/EnergyBalance-v1", "fedrain/EnergyBalance-v2")

@@ -108,6 +108,8 @@ ALL = {
     "--unapplied a0,a2": {"unapplied": ["a0", "a2"]},
     "--unclipped": {"unclipped": True},
     "--judged-early 1": {"judged_early": 1},
+    "--judged-over 3": {"judged_over": 3},
+    "--overlap": {"overlap": True},
     "--analysis-every 5": {"analysis_every": 5},
     "--smooth 10": {"smooth": 10.0},
     "--reward-shape log": {"reward_shape": "log"},

@@ -82,7 +82,8 @@ def precise(environment: Environment) -> Iterator[None]:
 
     What a model outside JAX says when it fails is one line.
     """
-    double = jnp.result_type(float) == jnp.float64 or _takes_float64(environment)
+    single = getattr(environment.model, "single_precision", False)
+    double = not single and (jnp.result_type(float) == jnp.float64 or _takes_float64(environment))
     with jax.enable_x64(double), clear_failures():
         yield
 
@@ -151,6 +152,41 @@ def hold(
     return jax.lax.scan(advance, (start, nothing), steps)[0]
 
 
+def judged_end(
+    environment: Environment,
+    action: Float[Array, "agent action"],
+    params: EnvParams,
+    key: Key[Array, ""],
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The judged fields that an episode ends with, and their targets, of each agent its columns.
+
+    Where an evaluation is judged by the mean over several steps, so is this.
+    """
+
+    def shown(state: State) -> tuple[dict[str, Array], dict[str, Array]]:
+        fields, targets = environment.own_fields(state), environment.targets(state, params)
+        names = [name for name, _ in environment.judged]
+        own = {name: environment.own(targets[name]) for name in names}
+        return {name: fields[name] for name in names}, own
+
+    if environment.judged_over == 1:
+        return shown(hold(environment, action, params, key)[0])
+
+    def advance(now: tuple[State, Any], step: Array) -> tuple[tuple[State, Any], None]:
+        state, sums = now
+        state = environment.step(jax.random.fold_in(key, step + 1), state, action, params).state
+        counts = (step >= first) & (step <= environment.last_judged)
+        sums = jax.tree.map(lambda total, one: total + counts * one, sums, shown(state))
+        return (state, sums), None
+
+    first = environment.judged_steps.start
+    start, _ = environment.reset(jax.random.fold_in(key, 0), params)
+    nothing = jax.tree.map(jnp.zeros_like, shown(start))
+    steps = jnp.arange(environment.episode_length)
+    _, sums = jax.lax.scan(advance, (start, nothing), steps)[0]
+    return jax.tree.map(lambda total: total / environment.judged_over, sums)
+
+
 def play(
     name: str,
     environment: Environment,
@@ -164,17 +200,24 @@ def play(
 
     ``params`` are start, target, forcing and noise, if they are not the environment's own.
     """
-    params = (params or environment.params).free
+    params = (params or environment.params).test
     played = rollout(environment, jnp.asarray(actions), params, key)
     shown = jax.vmap(environment.fields)(played.state)
     fields = {one: np.asarray(values) for one, values in shown.items()}
     columns, last = environment.model.columns, environment.last_judged
-    end = jax.tree.map(lambda leaf: leaf[last], played.state)
     action = jnp.asarray(actions[last])
-    target, shown = environment.judged_against(end, action, params)
-    fluxes = {one: np.asarray(values, float) for one, values in shown.items()}
+
+    def judged(end: State) -> tuple[dict[str, Array], dict[str, Array]]:
+        return environment.judged_against(end, action, params)
+
+    if environment.judged_over == 1:
+        target, given = judged(jax.tree.map(lambda leaf: leaf[last], played.state))
+    else:
+        ends = jax.tree.map(lambda leaf: leaf[environment.judged_steps], played.state)
+        target, given = jax.tree.map(lambda leaf: leaf.mean(0), jax.vmap(judged)(ends))
+    fluxes = {one: np.asarray(values, float) for one, values in given.items()}
     skills = {
-        one: band_skill(columns, fields[one][last], np.asarray(target[one]))
+        one: band_skill(columns, environment.judged_mean(fields[one]), np.asarray(target[one]))
         for one, _ in environment.judged
     } | {
         one: band_skill(columns, fluxes[one], reference)

@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy.special import ndtr
 
-from fedrain.baselines.baseline import Baseline, episode_key, hold, play, precise
+from fedrain.baselines.baseline import Baseline, episode_key, judged_end, play, precise
 from fedrain.climate import Columns
+from fedrain.climate.model import over_climates
 from fedrain.envs import Environment, EnvParams
-from fedrain.envs.options import has_own_target
 from fedrain.errors import InputError, MissingExtraError
 
 ENSEMBLE = 300
@@ -180,10 +180,9 @@ def _run(
     """What every member ends with, in the regions that the agents are judged by."""
 
     def one(action: Float[Array, "agent action"]) -> Float[Array, "agent value"]:
-        final, _ = hold(environment, action, params, key)
-        return _by_agent(environment, environment.own_fields(final))
+        return _by_agent(environment, judged_end(environment, action, params, key)[0])
 
-    return jax.vmap(one)(actions)
+    return over_climates(environment.model, one)(actions)
 
 
 @partial(jax.jit, static_argnames="environment")
@@ -194,12 +193,7 @@ def _target(
     key: Key[Array, ""],
 ) -> Float[Array, "agent value"]:
     """What the judged fields should be at the end, which may depend on the episode."""
-    if has_own_target(environment):
-        state, _ = hold(environment, action, params, key)
-    else:
-        state, _ = environment.reset(key, params)
-    targets = environment.targets(state, params)
-    return _by_agent(environment, {n: environment.own(v) for n, v in targets.items()})
+    return _by_agent(environment, judged_end(environment, action, params, key)[1])
 
 
 def _import_smoother() -> Any:

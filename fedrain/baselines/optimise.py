@@ -35,8 +35,9 @@ class Optimum(NamedTuple):
 
 
 def has_gradient(environment: Environment) -> bool:
-    """Whether its model can be differentiated: one that computes outside JAX cannot."""
-    return not isinstance(environment.model, HostModel)
+    """Whether its model has a gradient that is of use: not outside JAX, nor through chaos."""
+    useful = getattr(environment.model, "differentiable", True)
+    return useful and not isinstance(environment.model, HostModel)
 
 
 def minimise(

@@ -58,7 +58,7 @@ def proportional_skill(environment: Environment, params: EnvParams, seed: int = 
     """Skill of the rule in an episode of other params, such as another forcing, in float32."""
     control, held = proportional_control(environment)
     begin, key = time.perf_counter(), episode_key(seed)
-    given = jax.tree.map(jnp.asarray, params.free)
+    given = jax.tree.map(jnp.asarray, params.test)
     actions = np.asarray(_actions(environment, control, held, given, key))
     return play("proportional", environment, actions, key, 1, begin, given).skill
 

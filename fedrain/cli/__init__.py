@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from fedrain import __version__
-from fedrain.cli import baseline, benchmark, evaluate, federate, stability, train, tune
+from fedrain.cli import baseline, benchmark, evaluate, federate, gcm, stability, train, tune
 from fedrain.cli.messages import add_json, print_json, say
 from fedrain.errors import FailureError, InputError
 
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     add_json(envs)
     envs.set_defaults(command=_envs)
 
-    for command in (train, tune, federate, evaluate, baseline, benchmark, stability):
+    for command in (train, tune, federate, evaluate, baseline, benchmark, stability, gcm):
         command.add(commands)
     return parser
 

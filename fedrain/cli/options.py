@@ -22,7 +22,7 @@ ENVIRONMENT = (
     "agents", "model", "latitudes", "backend", "bounds", "static", "learn", "judge",
     "reward_shape", "observe",
     "target", "start", "forcing", "ramp", "noise", "split", "analysis_every", "smooth", "tiles",
-    "unapplied", "unclipped", "judged_early", "episode_length",
+    "overlap", "unapplied", "unclipped", "judged_early", "judged_over", "episode_length",
 )  # fmt: skip
 EXPERIMENT = (
     "env", "sync_every", "algo", "preset", "seeds", "episodes", "sharing", "settings", *ENVIRONMENT,
@@ -104,6 +104,12 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
         metavar="ROWSxCOLS",
         help="regions, of latitude–longitude columns",
     )
+    group.add_argument(
+        "--overlap",
+        action="store_true",
+        default=None,
+        help="let bands share latitudes, where they do not divide them equally",
+    )
     group.add_argument("--latitudes", type=int, metavar="N", help="number of latitudes (96)")
     group.add_argument("--backend", help="jax (default) or climlab")
     group.add_argument("--episode-length", type=int, metavar="N", help="steps in an episode (200)")
@@ -166,7 +172,18 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
         metavar="WEIGHT",
         help="penalty on differences of parameters between neighbouring columns (0)",
     )
+    add_judged_over(group)
     add_published(group)
+
+
+def add_judged_over(group: Any) -> None:
+    """Add the option that says over how many steps an evaluation is judged."""
+    group.add_argument(
+        "--judged-over",
+        type=int,
+        metavar="N",
+        help="steps over whose mean an evaluation is judged (1; the task's own)",
+    )
 
 
 def add_published(group: Any) -> None:

@@ -10,6 +10,8 @@ from fedrain.climate.model import ClimateModel, check_model, integrate, trajecto
 from fedrain.climate.models.climlab import ClimlabModel
 from fedrain.climate.models.energy_balance import EnergyBalanceModel
 from fedrain.climate.models.energy_budget import EnergyBudgetModel
+from fedrain.climate.models.gcm import GeneralCirculationModel
+from fedrain.climate.models.gcm_earth import EarthCirculationModel
 from fedrain.climate.models.host import HostModel
 from fedrain.climate.models.ice_albedo import IceAlbedoModel, TwinModel
 from fedrain.climate.models.radiative_convective import RadiativeConvectiveModel
@@ -31,10 +33,12 @@ __all__ = [
     "ClimateModel",
     "ClimlabModel",
     "Columns",
+    "EarthCirculationModel",
     "EnergyBalanceModel",
     "EnergyBudgetModel",
     "Field",
     "Forcing",
+    "GeneralCirculationModel",
     "Grid",
     "HostModel",
     "IceAlbedoModel",

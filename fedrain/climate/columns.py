@@ -149,20 +149,24 @@ class Columns:
 class Regions:
     """A division of columns among agents: as many to each.
 
-    ``cells`` are the columns of each region.
+    ``cells`` are the columns of each region. With ``overlap``, bands that do not divide the
+    latitudes equally share some with their neighbours: there the mean of what they set counts.
 
     Args:
         columns: Those of the model.
         number: How many regions: a divisor of the columns.
         tiles: Rows and columns of tiles; None: bands from south to north.
+        overlap: Whether bands may share latitudes, where they do not divide them equally.
     """
 
     columns: Columns
     number: int
     tiles: tuple[int, int] | None = None  # rows and columns of tiles, of a rectangle of columns
+    overlap: bool = False
 
     def __post_init__(self) -> None:
-        if not is_integer(self.number) or self.number < 1 or len(self.columns) % self.number:
+        fits = is_integer(self.number) and 1 <= self.number <= len(self.columns)
+        if not fits or not (self.overlaps or len(self.columns) % self.number == 0):
             raise InputError(
                 f"{self.number!r} agents do not divide {len(self.columns)} "
                 f"{'latitudes' if self.columns.is_zonal else 'columns'}: "
@@ -182,6 +186,10 @@ class Regions:
         """The columns of each region: bands from south to north, or tiles."""
         # In 32 bits: JAX mixes up the types of indices in 64 where double precision comes and goes.
         order = np.arange(len(self.columns), dtype=np.int32)
+        if self.overlaps:
+            first = np.linspace(0, len(order) - self.size, self.number)
+            first = np.where(first < first.mean(), np.floor(first), np.ceil(first))  # symmetric
+            return frozen(first.astype(np.int32)[:, None] + order[: self.size])
         if self.layout is None:
             return frozen(order.reshape(self.number, -1))
         rows, across = self.layout
@@ -204,14 +212,20 @@ class Regions:
         return min(fitting, key=lambda pair: abs(np.log(180 / pair[0] * pair[1] / 360)))
 
     @property
+    def overlaps(self) -> bool:
+        """Whether bands share latitudes."""
+        bands = self.overlap and self.tiles is None and self.columns.is_zonal
+        return bands and len(self.columns) % self.number > 0
+
+    @property
     def in_order(self) -> bool:
         """Whether the regions, one after the other, are the columns in their own order."""
-        return self.layout is None or self.layout[1] == 1
+        return not self.overlaps and (self.layout is None or self.layout[1] == 1)
 
     @property
     def size(self) -> int:
         """Columns in one region."""
-        return len(self.columns) // self.number
+        return -(-len(self.columns) // self.number)
 
     def take(self, values: Any) -> Any:
         """``[column, *rest]`` → ``[region, cell, *rest]``: the values of each region."""
@@ -221,6 +235,11 @@ class Regions:
 
     def lay(self, values: Any) -> Any:
         """``[region, cell, *rest]`` → ``[column, *rest]``: each region's values in their place."""
+        if self.overlaps:
+            owners = np.bincount(self.cells.ravel(), minlength=len(self.columns))
+            sums = jnp.zeros((len(self.columns), *values.shape[2:]), values.dtype)
+            sums = sums.at[self.cells].add(values)
+            return sums / jnp.asarray(owners, sums.dtype).reshape(-1, *[1] * (sums.ndim - 1))
         flat = values.reshape(len(self.columns), *values.shape[2:])
         return flat if self.in_order else jnp.asarray(flat)[self._places]
 

@@ -4,7 +4,7 @@ A model is a pure function ``state, parameters, forcing, key → state`` with fi
 and judged. Whatever has the parts of :class:`ClimateModel` is one; nothing has to be inherited.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,7 +16,7 @@ from jaxtyping import Array, ArrayLike, Key
 from fedrain.climate.columns import Columns
 from fedrain.climate.fields import Field, Forcing
 from fedrain.climate.parameters import Parameters, ParameterTable
-from fedrain.errors import InputError, unknown
+from fedrain.errors import FailureError, InputError, unknown
 from fedrain.references import OF_OTHERS, told
 
 #: Any pytree of arrays.
@@ -35,7 +35,10 @@ class ClimateModel(Protocol):
     inherits from :class:`fedrain.climate.HostModel` instead.
 
     A model may also have ``season(state)``, the fraction of the year that has passed (0 to 1), for
-    agents that are to see it; and ``days_per_step``, for the axes of figures.
+    agents that are to see it; ``days_per_step``, for the axes of figures; ``costly = True`` where
+    a step costs more than learning from it: climates are then computed one after the other, and
+    cores are left to the model; ``single_precision = True`` where it takes no other; and
+    ``differentiable = False`` where its gradient over an episode is of no use.
     """
 
     @property
@@ -160,6 +163,8 @@ def _check_shapes(model: ClimateModel) -> None:
     name, columns = type(model).__name__, len(model.columns)
     try:
         state = jax.eval_shape(model.init, jax.eval_shape(lambda: jax.random.key(0)))
+    except (InputError, FailureError):
+        raise
     except OF_OTHERS as error:
         raise InputError(f"{name}: init fails ({first_line(error)})") from None
     try:
@@ -226,6 +231,16 @@ def check_start(model: ClimateModel, start: Mapping[str, ArrayLike]) -> None:
                     f"{kind}: {field.name} starts at {values.min():g} to {values.max():g} "
                     f"{field.unit}: it must be within {field.low:g} to {field.high:g}"
                 )
+
+
+def over_climates(model: ClimateModel, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of one climate as one of several: side by side, or in turn if it is costly.
+
+    Side by side both branches of a condition are computed, and all states are in memory at once.
+    """
+    if not getattr(model, "costly", False):
+        return jax.vmap(function)
+    return lambda *several: jax.lax.map(lambda one: function(*one), several)
 
 
 def same_structure(one: Any, other: Any) -> bool:

@@ -44,6 +44,9 @@ def check_setup(environment: "Setup") -> None:
         raise InputError(f"episode length must be an integer from 1, not {length!r}")
     if not is_integer(early) or not 0 <= early < length:
         raise InputError(f"judged_early must be an integer from 0 to {length - 1}, not {early!r}")
+    over, most = environment.judged_over, length - early
+    if not is_integer(over) or not 1 <= over <= most:
+        raise InputError(f"judged_over must be an integer from 1 to {most}, not {over!r}")
     region = environment.only_region
     if region is None:
         return

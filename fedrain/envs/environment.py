@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from fedrain.climate.model import ModelState, check_start
+from fedrain.climate.model import ModelState, check_start, over_climates
 from fedrain.envs.episode import EnvParams, State, Transition, draw, in_force
 from fedrain.envs.setup import FLUXES, Setup
 from fedrain.errors import InputError
@@ -51,10 +51,13 @@ class Environment(Setup):
             minus log(1 + the weighted root mean square).
         observed: What agents see: fields, and ``target``, ``error``, ``season``, ``place``.
         tiles: Rows and columns of regions, of latitude–longitude columns.
+        overlap: Whether bands may share latitudes, where they do not divide them equally.
         unapplied: Symbols of parameters that agents set and the model does not get, as in the
             published runs: it keeps their static values.
         unclipped: Whether observations may leave their bounds.
         judged_early: Steps before the end of an episode at which an evaluation is judged.
+        judged_over: Steps up to then over whose mean it is judged: where there is weather, a
+            single one tells little.
         truth: A second model that runs beside the first, under the same forcing and the same
             random numbers, and is the target: its own parameters never change.
         only_region: Keep one agent of an environment without a shared climate: its climate does not
@@ -77,6 +80,10 @@ class Environment(Setup):
         keys, every = self._climate_keys(key, 3), 1 if self.shared_climate else self.agents
 
         def start(keys: Key[Array, "3"], bounds: Any) -> tuple[ModelState, Any, ModelState]:
+            if params.record is not None:
+                record = jax.tree.map(jnp.asarray, params.record)
+                first = jax.random.randint(keys[1], (), *record.training)
+                return record.at(first), draw(keys[2], bounds), first
             drawn = draw(keys[0], params.start)
             truth = None if self.truth is None else self.truth.init(keys[1], **drawn)
             return self.model.init(keys[1], **drawn), draw(keys[2], bounds), truth
@@ -126,8 +133,9 @@ class Environment(Setup):
         """Every climate one step later, with these parameters."""
         keys = self._climate_keys(key, 1)[:, 0]
         forcing = in_force(state, params, self.model.forcings)
-        climate = jax.vmap(self.model.step)(state.climate, parameters, forcing, keys)
-        truth = None
+        step = over_climates(self.model, self.model.step)
+        climate = step(state.climate, parameters, forcing, keys)
+        truth = None if params.record is None else state.truth + 1
         if self.truth is not None:
             own = jax.tree.map(jnp.asarray, self.truth.table.static(len(self.truth.columns)))
             move = jax.vmap(self.truth.step, in_axes=(0, None, 0, 0))
@@ -138,8 +146,11 @@ class Environment(Setup):
         """The state after a step, set to what is observed if an analysis is due."""
         assert params.analysis_every is not None
         due = state.time % params.analysis_every == 0
-        observed = self.targets(state, params)
-        new = jax.vmap(self.model.analyse)(state.climate, observed)  # type: ignore[attr-defined]
+        if params.record is not None:
+            new = jax.vmap(jax.tree.map(jnp.asarray, params.record).at)(state.truth)
+        else:
+            observed = self.targets(state, params)
+            new = jax.vmap(self.model.analyse)(state.climate, observed)  # type: ignore[attr-defined]
         climate = jax.tree.map(partial(jnp.where, due), new, state.climate)
         return state._replace(climate=climate)
 
@@ -317,7 +328,10 @@ class Environment(Setup):
     ) -> dict[str, Float[Array, "climate column ..."]]:
         """What the judged fields of every climate should be now."""
         params = self.params if params is None else params
-        if self.truth is not None:
+        if params.record is not None and params.analysis_every is not None:
+            record = jax.tree.map(jnp.asarray, params.record)
+            shown = jax.vmap(lambda step: self.model.observe(record.at(step)))(state.truth)
+        elif self.truth is not None:
             shown = jax.vmap(self.truth.observe)(state.truth)
         elif hasattr(self.model, "target_at"):
             shown = jax.vmap(self.model.target_at)(state.climate)
@@ -345,4 +359,6 @@ class Environment(Setup):
 
     def check_start(self, params: EnvParams | None = None) -> None:
         """Refuse a start that the model cannot show."""
-        check_start(self.model, (self.params if params is None else params).start)
+        given = self.params if params is None else params
+        if given.record is None:
+            check_start(self.model, given.start)

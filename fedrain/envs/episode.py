@@ -10,6 +10,24 @@ from fedrain.climate.fields import Forcing
 from fedrain.climate.model import ModelState
 
 
+class Record(NamedTuple):
+    """The states of a truth, step by step, on which episodes start and which they are judged by.
+
+    Args:
+        states: Of the kind that the model has, with a leading axis of steps.
+        training: First steps that an episode may start from: the lowest, and one above the highest.
+        test: Likewise, for evaluations: of a part of the record that training never sees.
+    """
+
+    states: ModelState
+    training: Int[Array, "2"]
+    test: Int[Array, "2"]
+
+    def at(self, step: Int[Array, ""]) -> ModelState:
+        """The state of one step."""
+        return jax.tree.map(lambda every: every[step], self.states)
+
+
 class EnvParams(NamedTuple):
     """What may differ from episode to episode. Bounds are drawn from when an episode starts.
 
@@ -25,6 +43,8 @@ class EnvParams(NamedTuple):
             agents are judged by the forecasts in between; None: never, it runs free.
         smooth: Weight, in the reward, of the mean square of the differences between neighbouring
             columns of the parameters, in units of their ranges; None: nothing.
+        record: Of a truth. With analyses the target is what the truth showed on the same step, and
+            an analysis is its state; without, the target is ``target``.
     """
 
     target: dict[str, Float[Array, "column ..."]]
@@ -34,11 +54,20 @@ class EnvParams(NamedTuple):
     noise: Float[Array, ""] | None = None
     analysis_every: Int[Array, ""] | None = None
     smooth: Float[Array, ""] | None = None
+    record: Record | None = None
 
     @property
     def free(self) -> "EnvParams":
-        """Without analyses: how policies are judged, however they were trained."""
+        """Without analyses: how constants are sought."""
         return self._replace(analysis_every=None)
+
+    @property
+    def test(self) -> "EnvParams":
+        """The same, on the days of a record that are kept for it: how policies are judged."""
+        record = self.record
+        if record is not None:
+            record = record._replace(training=record.test)
+        return self._replace(analysis_every=None, record=record)
 
 
 class State(NamedTuple):
@@ -50,13 +79,14 @@ class State(NamedTuple):
         climate: State of the model, with a leading axis of climates.
         forcing: By name, ``[climate]``: what was drawn for this episode.
         time: Steps since the start.
-        truth: State of the model that runs beside it, where there is one.
+        truth: State of the model that runs beside it, where there is one; or where the truth is in
+            its record.
     """
 
     climate: ModelState
     forcing: dict[str, Float[Array, " climate"]]
     time: Int[Array, ""]
-    truth: ModelState = None  # where another model runs beside this one
+    truth: ModelState = None
 
 
 class Transition(NamedTuple):

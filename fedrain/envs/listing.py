@@ -2,7 +2,11 @@
 
 from typing import Any
 
-from fedrain.envs.tasks import TASKS, make
+from fedrain.climate import Regions
+from fedrain.envs.environment import Environment
+from fedrain.envs.observation import Observation
+from fedrain.envs.task import Task
+from fedrain.envs.tasks import TASKS, find_task, make
 from fedrain.tables import Table
 
 #: How each environment of the paper is made from Python; the others by :func:`fedrain.envs.make`.
@@ -17,20 +21,49 @@ def environment_rows() -> list[dict[str, Any]]:
     """What tells the environments apart, with their default numbers of agents."""
     rows = []
     for name in TASKS.names():
-        environment = make(name)
-        judged = ", ".join(field.title for field in environment.judged_fields)
+        task = find_task(name)
+        shown = _sketch(task) if task.extra else _shown(make(name))
+        judged = ", ".join(field.title for field in shown.pop("judged"))
+        columns = shown.pop("columns")
         rows.append(
             {
                 "name": name,
-                "agents": environment.agents,
-                "climates": environment.climates,
-                "observation": environment.observation_size,
-                "action": environment.action_size,
-                "reward": f"-mean squared error of {judged} over {environment.region_size} columns",
+                **shown,
+                "reward": f"-mean squared error of {judged} over {columns} columns",
                 "make": ENTRY_POINTS.get(name, f'fedrain.envs.make("{name}")'),
             }
         )
     return rows
+
+
+def _shown(environment: Environment) -> dict[str, Any]:
+    return {
+        "agents": environment.agents,
+        "climates": environment.climates,
+        "observation": environment.observation_size,
+        "action": environment.action_size,
+        "judged": environment.judged_fields,
+        "columns": environment.region_size,
+    }
+
+
+def _sketch(task: Task) -> dict[str, Any]:
+    """The same of a task that needs an extra, which may not be there, and hours to be made."""
+    model: Any = task.model() if callable(task.model) else task.model
+    cells = Regions(model.columns, task.agents, task.tiles, task.overlap).size
+    fields = {field.name: field for field in model.fields}
+    judged = [fields[name] for name in task.judge or (model.fields[0].name,)]
+    observed = [one.name for one in judged] if task.observe is None else task.observe
+    places = model.columns.coordinates.shape[1]
+    seen = Observation.of(observed, model.fields, judged, cells, places)
+    return {
+        "agents": task.agents,
+        "climates": 1,
+        "observation": len(seen.scale),
+        "action": len(model.table.learnt(task.learn).action_bounds(cells)[0]),
+        "judged": judged,
+        "columns": cells,
+    }
 
 
 def environment_table() -> str:

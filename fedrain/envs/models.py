@@ -1,13 +1,16 @@
 """The models of the package's own tasks, made from what a person may say of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from fedrain.climate import (
     ENERGY_BALANCE_PARAMETERS,
     ClimateModel,
     ClimlabModel,
+    EarthCirculationModel,
     EnergyBalanceModel,
+    GeneralCirculationModel,
     Grid,
     ParameterTable,
 )
@@ -96,3 +99,35 @@ def radiative_convective(
 ) -> ClimateModel:
     """Radiation and convection on 17 levels at each latitude."""
     return _on_grid(RadiativeConvectiveModel, column_parameters, latitudes, bounds, static)
+
+
+def general_circulation(
+    bounds: Mapping[str, Sequence[float]] | None = None,
+    static: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ClimateModel:
+    """Jcm's atmosphere over an aquaplanet, at T21; options are those of its class."""
+    return _circulation(GeneralCirculationModel, bounds, static, options)
+
+
+def earth_circulation(
+    bounds: Mapping[str, Sequence[float]] | None = None,
+    static: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ClimateModel:
+    """The same over the Earth, with seasons."""
+    return _circulation(EarthCirculationModel, bounds, static, options)
+
+
+def _circulation(
+    kind: type[GeneralCirculationModel],
+    bounds: Mapping[str, Sequence[float]] | None,
+    static: Mapping[str, Any] | None,
+    options: dict[str, Any],
+) -> ClimateModel:
+    allowed = [one.name for one in fields(kind) if one.name != "table"]
+    for name in options:
+        if name not in allowed:
+            raise unknown("option of the general circulation model", name, allowed)
+    model = kind(**options)
+    return replace(model, table=model.table.replace(bounds=bounds, static=static))

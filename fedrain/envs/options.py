@@ -39,7 +39,9 @@ def changed_params(environment: Environment, options: Mapping[str, Any] | None) 
         elif name == "forcing":
             params = params._replace(forcing=params.forcing | _given_forcings(model, value))
         elif name == "analysis_every":
-            params = params._replace(analysis_every=analysis_of(value, model))
+            known = params.record is not None and not hasattr(model, "target_at")
+            every = analysis_of(value, model, recorded=known)
+            params = params._replace(analysis_every=every)
         else:
             params = params._replace(**{name: _OF[name](value)})
     return params
@@ -65,7 +67,8 @@ def is_forced(environment: Environment, params: EnvParams) -> bool:
 
 def has_own_target(environment: Environment) -> bool:
     """Whether what is judged against changes from step to step: a truth, or a season."""
-    return environment.truth is not None or hasattr(environment.model, "target_at")
+    beside = environment.truth is not None or environment.params.record is not None
+    return beside or hasattr(environment.model, "target_at")
 
 
 def completed(target: Target, known: Any, judged: Mapping[str, float]) -> Target:
@@ -196,13 +199,13 @@ def ramp_of(ramp: Any) -> Any:
     return np.asarray(ramp, float)
 
 
-def analysis_of(steps: Any, model: ClimateModel) -> Any:
-    """Steps from one analysis to the next."""
+def analysis_of(steps: Any, model: ClimateModel, recorded: bool = False) -> Any:
+    """Steps from one analysis to the next; a record has the states to be set to."""
     if steps is None or (is_integer(steps) and steps == 0):
         return None
     if not is_integer(steps) or steps < 0:
         raise InputError(f"analysis_every must be an integer from 0, not {steps!r}")
-    if not hasattr(model, "analyse"):
+    if not recorded and not hasattr(model, "analyse"):
         raise InputError(
             f"analysis_every cannot apply: {type(model).__name__} has no `analyse`, which sets its "
             "state to what is observed"

@@ -6,6 +6,7 @@ Everything here is static: two environments that are equal in it share what is c
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import ArrayLike, Float
@@ -45,9 +46,11 @@ class Setup:
     reward_shape: str = "square"
     observed: tuple[str, ...] = ()
     tiles: tuple[int, int] | None = None
+    overlap: bool = False
     unapplied: tuple[str, ...] = ()
     unclipped: bool = False
     judged_early: int = 0
+    judged_over: int = 1
     truth: ClimateModel | None = None
     only_region: int | None = None
 
@@ -59,12 +62,23 @@ class Setup:
         """The step of an episode, counted from 0, whose fields an evaluation is judged by."""
         return self.episode_length - 1 - self.judged_early
 
+    @property
+    def judged_steps(self) -> slice:
+        """The steps over whose mean an evaluation is judged."""
+        return slice(self.last_judged + 1 - self.judged_over, self.last_judged + 1)
+
+    def judged_mean(self, values: Any) -> Any:
+        """What an evaluation judges of values with a leading axis of steps."""
+        return (
+            values[self.last_judged] if self.judged_over == 1 else values[self.judged_steps].mean(0)
+        )
+
     # ---------------------------------------------------------------- who, where, what
 
     @cached_property
     def division(self) -> Regions:
         """How the columns are divided among the agents."""
-        return Regions(self.model.columns, self.agents, self.tiles)
+        return Regions(self.model.columns, self.agents, self.tiles, self.overlap)
 
     @cached_property
     def learnt(self) -> ParameterTable:

@@ -6,6 +6,7 @@ from typing import Any
 
 from fedrain.climate import ClimateModel
 from fedrain.climate.climatology import Target
+from fedrain.envs.episode import Record
 from fedrain.envs.models import energy_balance
 
 #: One number, or the lowest and highest between which it is drawn in each episode.
@@ -43,12 +44,17 @@ class Task:
         truth: A model, or a function that makes one for that of the agents, that runs beside it
             and is their target, under the same forcing and the same random numbers.
         tiles: Rows and columns of regions, of latitude–longitude columns.
+        overlap: Whether bands may share latitudes, where they do not divide them equally.
         splits: Episodes that are not trained on, by name (``"validation"``, ``"test"``): what of
             ``start``, ``forcing``, ``ramp`` and ``noise`` is another there. ``"train"`` is the task
             as it is.
         unapplied: Symbols of parameters that agents set and the model does not get.
         unclipped: Whether observations may leave their bounds.
         judged_early: Steps before the end of an episode at which an evaluation is judged.
+        judged_over: Steps up to then over whose mean it is judged.
+        record: A function of model and length of an episode that gives a
+            :class:`fedrain.envs.episode.Record` of a truth, in place of one that runs beside.
+        extra: Of the package, which has to be installed for this task.
         summary: One line for ``fedrain envs``.
     """
 
@@ -70,10 +76,14 @@ class Task:
     smooth: float = 0.0
     truth: ClimateModel | Callable[..., ClimateModel] | None = None
     tiles: tuple[int, int] | None = None
+    overlap: bool = False
     splits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unapplied: Sequence[str] = ()
     unclipped: bool = False
     judged_early: int = 0
+    judged_over: int = 1
+    record: Callable[[Any, int], Record] | None = None
+    extra: str = ""
     summary: str = ""
 
     @property

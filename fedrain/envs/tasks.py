@@ -27,10 +27,12 @@ from fedrain.climate import (
 from fedrain.climate.climatology import Target
 from fedrain.climate.model import same_structure
 from fedrain.envs.environment import Environment
-from fedrain.envs.episode import EnvParams
+from fedrain.envs.episode import EnvParams, Record
 from fedrain.envs.models import (
+    earth_circulation,
     energy_balance,
     energy_budget,
+    general_circulation,
     radiative_convective,
     seasonal,
     twin,
@@ -51,6 +53,7 @@ from fedrain.envs.options import (
     tiles_of,
 )
 from fedrain.envs.outside import made_model, made_task
+from fedrain.envs.records import gcm_ncep_record, gcm_twin_record
 from fedrain.envs.task import Bounds, Task
 from fedrain.errors import InputError
 from fedrain.references import Registry
@@ -126,6 +129,42 @@ OPEN = {
         summary="radiation and convection on 17 levels, judged by the air of the reanalysis",
     ),
 }
+#: A general circulation model. Weights are one over the mean square error of its own parameters in
+#: forecasts of a day, so that each field counts alike.
+CIRCULATION = {
+    "gcm-twin": Task(
+        model=general_circulation,
+        record=gcm_twin_record,
+        agents=32,
+        episode_length=30,
+        learn=("albcl", "rhcl1", "trcnv", "ablwin"),
+        judge={
+            "outgoing_longwave": 0.25,  # 2 W m⁻²
+            "absorbed_shortwave": 0.01,  # 10 W m⁻²
+            "precipitation": 75.0,  # 0.12 mm d⁻¹
+            "air_temperature": 4000.0,  # 0.016 K
+        },
+        observe=("place",),
+        analysis_every=1,
+        judged_over=20,
+        overlap=True,  # six bands of 32 latitudes
+        extra="gcm",
+        summary="clouds, convection and radiation of a general circulation model, and a truth",
+    ),
+    "gcm-ncep": Task(
+        model=earth_circulation,
+        record=gcm_ncep_record,
+        agents=32,
+        episode_length=90,
+        learn=("albcl", "rhcl1", "trcnv", "ablwin", "ablcl2", "clsmax"),
+        judge={"outgoing_longwave": 0.01, "absorbed_shortwave": 0.003, "air_temperature": 0.1},
+        observe=("place", "season"),
+        judged_over=60,
+        overlap=True,
+        extra="gcm",
+        summary="the same over the Earth, judged by the months of the reanalysis",
+    ),
+}
 #: As the published runs had them: the climate does not get the albedo that agents set, what they
 #: see may leave its bounds, and the profile is that before the last step.
 PUBLISHED = {
@@ -139,11 +178,14 @@ PUBLISHED = {
     for name, task in PAPER.items()
 }
 #: Tasks by name: those of the package, and of others that have an entry point ``fedrain.tasks``.
-TASKS = Registry("environment", "fedrain.tasks", PAPER | PUBLISHED | OPEN)
+TASKS = Registry("environment", "fedrain.tasks", PAPER | PUBLISHED | OPEN | CIRCULATION)
 MODELS = Registry("climate model", "fedrain.models", {})
 
 #: Models of the package, which take bounds, static values and what else is theirs as options.
-OWN_MODELS = (energy_balance, energy_budget, twin, seasonal, radiative_convective)
+OWN_MODELS = (
+    energy_balance, energy_budget, twin, seasonal, radiative_convective, general_circulation,
+    earth_circulation,
+)  # fmt: skip
 #: Options of :func:`energy_balance`, which a model of one's own decides for itself.
 MODEL_OPTIONS = ("latitudes", "backend")
 
@@ -184,9 +226,11 @@ def make(
     analysis_every: int | None = None,
     smooth: float | int | None = None,
     tiles: Sequence[int] | None = None,
+    overlap: bool | None = None,
     unapplied: Sequence[str] | str | None = None,
     unclipped: bool | None = None,
     judged_early: int | None = None,
+    judged_over: int | None = None,
     episode_length: int | None = None,
 ) -> Environment:
     """An environment: a task by its name, and what is to be different in it.
@@ -218,10 +262,12 @@ def make(
         analysis_every: Steps after which the model is set to what is observed; 0: never.
         smooth: Weight, in the reward, of differences between neighbouring columns.
         tiles: Rows and columns of regions, of latitude–longitude columns.
+        overlap: Whether bands may share latitudes, where they do not divide them equally.
         unapplied: Symbols of parameters that agents set and the model does not get, as a0 and a2
             in the published runs; it keeps their static values.
         unclipped: Whether observations may leave their bounds.
         judged_early: Steps before the end of an episode at which an evaluation is judged (0).
+        judged_over: Steps up to then over whose mean it is judged (1).
         episode_length: Steps in an episode.
 
     Returns:
@@ -243,7 +289,10 @@ def make(
     observed = names_of("observe", task.observe if observe is None else observe)
     learnt = names_of("learn", task.learn if learn is None else learn)
     truth = _truth(task, chosen)
-    if target is not None and (truth is not None or hasattr(chosen, "target_at")):
+    length = task.episode_length if episode_length is None else episode_length
+    record = None if task.record is None else task.record(chosen, length)
+    moving = truth is not None or record is not None or hasattr(chosen, "target_at")
+    if target is not None and moving:
         raise InputError(f"target: that of {called} is another at every step, and cannot be set")
     if ramp is not None and ramp_of(ramp) and not (forcing or task.forcing):
         raise InputError("ramp cannot apply: nothing forces the climate; give a forcing too")
@@ -252,7 +301,7 @@ def make(
         params=EnvParams(
             target=targets(
                 chosen,
-                completed(target, task.target, dict(judged)),
+                completed(target, _known_target(task, chosen, record), dict(judged)),
                 dict(judged),
                 strict=target is not None,  # a task may have targets of more than is judged
             ),
@@ -261,22 +310,27 @@ def make(
             ramp=ramp_of(task.ramp if ramp is None else ramp),
             noise=noise_of(task.noise if noise is None else noise),
             analysis_every=analysis_of(
-                task.analysis_every if analysis_every is None else analysis_every, chosen
+                task.analysis_every if analysis_every is None else analysis_every,
+                chosen,
+                recorded=record is not None and not hasattr(chosen, "target_at"),
             ),
             smooth=smooth_of(task.smooth if smooth is None else smooth),
+            record=record,
         ),
         agents=task.agents if agents is None else agents,
         shared_climate=task.shared_climate,
         local_observation=task.local_observation,
-        episode_length=task.episode_length if episode_length is None else episode_length,
+        episode_length=length,
         learn=learnt,
         judged=judged,
         reward_shape=task.reward_shape if reward_shape is None else reward_shape,
         observed=tuple(dict(judged)) if observed is None else observed,
         tiles=tiling,
+        overlap=bool(task.overlap if overlap is None else overlap),
         unapplied=names_of("unapplied", task.unapplied if unapplied is None else unapplied) or (),
         unclipped=bool(task.unclipped if unclipped is None else unclipped),
         judged_early=task.judged_early if judged_early is None else judged_early,
+        judged_over=task.judged_over if judged_over is None else judged_over,
         truth=truth,
         only_region=region,
     )
@@ -302,6 +356,15 @@ def _model(
         raise InputError(f"{names}: the energy balance model has it; your model decides for itself")
     found = find_model(task.model if model is None else model, options)
     return _retabled(found, tuned) if tuned else found
+
+
+def _known_target(task: Task, model: ClimateModel, record: Record | None) -> Target:
+    """The target of a task; of a record, its mean over the days that training sees."""
+    if record is None:
+        return task.target
+    first, end = (int(one) for one in record.training)
+    seen = jax.vmap(model.observe)(jax.tree.map(lambda every: every[first:end], record.states))
+    return {name: np.asarray(values, float).mean(0) for name, values in seen.items()}
 
 
 def _truth(task: Task, model: ClimateModel) -> ClimateModel | None:

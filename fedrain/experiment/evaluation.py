@@ -12,14 +12,15 @@ from fedrain.agents import Algorithm, View
 from fedrain.agents.networks import Network
 from fedrain.agents.step import EVALUATION, agent_keys, environment_key
 from fedrain.climate import BAND_NAMES, Physics, Skill, band_skill
+from fedrain.climate.model import over_climates
 from fedrain.envs import AgentSpec, Environment, EnvParams, State
 
 
 class Evaluation(NamedTuple):
     """One episode of the policies of every seed, that runs free.
 
-    ``target`` and ``fluxes`` are those of the step that is judged, the last; fluxes where the
-    model has them.
+    ``target`` and ``fluxes`` are those of the step that is judged, the last, or the mean over the
+    last few; fluxes where the model has them.
     """
 
     fields: dict[str, Float[np.ndarray, "seed step column ..."]]  # judged; each agent's own columns
@@ -33,9 +34,9 @@ class Evaluation(NamedTuple):
         return self._skills(environment, environment.judged[0][0])
 
     def _skills(self, environment: Environment, name: str) -> list[Skill]:
-        columns, last = environment.model.columns, environment.last_judged
+        columns, judged = environment.model.columns, environment.judged_mean
         pairs = zip(self.fields[name], self.target[name], strict=True)
-        return [band_skill(columns, values[last], target) for values, target in pairs]
+        return [band_skill(columns, judged(values), target) for values, target in pairs]
 
     def errors(self, environment: Environment) -> dict[str, Float[np.ndarray, " seed"]]:
         """Area-weighted root mean square error after the last step: judged fields, then fluxes.
@@ -82,7 +83,7 @@ def evaluate(
         seeds: Whatever is random is derived from these.
         params: Start, target, forcing and noise, if they are not the environment's own.
     """
-    given = jax.tree.map(jnp.asarray, (params or environment.params).free)
+    given = jax.tree.map(jnp.asarray, (params or environment.params).test)
     numbers = jnp.asarray(seeds, jnp.uint32)
     played = _play(environment, algorithm, given, actors, numbers)
     return Evaluation(*jax.device_get(played))
@@ -116,10 +117,10 @@ def _play(
         _, (fields, reward, parameters, *more) = jax.lax.scan(
             advance, begin, jnp.arange(environment.episode_length)
         )
-        last = jax.tree.map(lambda values: values[environment.last_judged], more)
+        last = jax.tree.map(environment.judged_mean, more)
         return fields, reward.sum(0), parameters, *last
 
-    return jax.vmap(one)(actors, seeds)
+    return over_climates(environment.model, one)(actors, seeds)
 
 
 def policy_actions(

@@ -4,7 +4,6 @@ Where a start, a forcing or the weather is random, every seed has an episode of 
 policy is compared with plays the same ones, in the same precision: other bits would be other draws.
 """
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -13,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt32
 
 from fedrain.agents.step import EVALUATION, environment_key
+from fedrain.climate.model import over_climates
 from fedrain.envs import Environment, EnvParams, rollout
 from fedrain.experiment.evaluation import Evaluation
 
@@ -34,13 +34,13 @@ def hold(
         seeds: Those of the policies that they are compared with.
         params: Start, target, forcing and noise, if they are not the environment's own.
     """
-    given = jax.tree.map(jnp.asarray, (params or environment.params).free)
+    given = jax.tree.map(jnp.asarray, (params or environment.params).test)
     numbers = jnp.asarray(seeds, jnp.uint32)
-    held = _hold(environment, given, jnp.asarray(actions, jnp.float32), numbers)
+    play = _hold_long if getattr(environment.model, "costly", False) else _hold_once
+    held = play(environment, given, jnp.asarray(actions, jnp.float32), numbers)
     return Evaluation(*jax.device_get(held))
 
 
-@partial(jax.jit, static_argnames="environment", compiler_options=ONCE)
 def _hold(
     environment: Environment,
     params: EnvParams,
@@ -54,8 +54,13 @@ def _hold(
         played = rollout(environment, every, params, environment_key(seed, EVALUATION))
         shown = jax.vmap(environment.fields)(played.state)
         judged = {name: shown[name] for name, _ in environment.judged}
-        end = jax.tree.map(lambda leaf: leaf[environment.last_judged], played.state)
-        more = environment.judged_against(end, actions, params)
+        ends = jax.tree.map(lambda leaf: leaf[environment.judged_steps], played.state)
+        more = jax.vmap(lambda end: environment.judged_against(end, actions, params))(ends)
+        more = jax.tree.map(lambda leaf: leaf.mean(0) if len(leaf) > 1 else leaf[0], more)
         return judged, played.returns, parameters, *more
 
-    return jax.vmap(one)(seeds)
+    return over_climates(environment.model, one)(seeds)
+
+
+_hold_long = jax.jit(_hold, static_argnames="environment")
+_hold_once = jax.jit(_hold, static_argnames="environment", compiler_options=ONCE)

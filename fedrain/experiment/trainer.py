@@ -96,7 +96,9 @@ class Trainer:
         """Take the cores, before the first episode."""
         self.diverged = {i for i, training in enumerate(self.trainings) if has_diverged(training)}
         on_host = self._on_host
-        self.cores = Cores(len(self.trainings[0].rows), self.in_turn or on_host, divide=not on_host)
+        # Where each core has a part of the agents, all of them compute the climate: twice the cost.
+        divide = not on_host and not getattr(self.environment.model, "costly", False)
+        self.cores = Cores(len(self.trainings[0].rows), self.in_turn or on_host, divide)
         self.trainings = [self.cores.place(training) for training in self.trainings]
 
     @property

@@ -9,6 +9,9 @@ HEAVY = (
     "pandas",
     "scipy.optimize",
     "climlab",
+    "jcm",
+    "flax",
+    "dinosaur",
     "stable_baselines3",
     "torch",
 )

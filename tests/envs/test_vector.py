@@ -57,7 +57,7 @@ def _same_infos(ours, theirs):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-4)
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", [name for name in IDS if "gcm" not in name])
 def test_make_vec_gives_the_compiled_batch(name):
     options = {} if "rce" in name else {"latitudes": 12}
     batch = gymnasium.make_vec(name, num_envs=2, **options)

@@ -1,0 +1,210 @@
+"""The general circulation model behind the contract, and what it keeps in the cache folder."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fedrain.climate import GeneralCirculationModel, Parameter, ParameterTable, check_model
+from fedrain.climate.models import gcm_store, jcm_internals
+from fedrain.climate.models.gcm_parameters import twin_truth, with_units
+from fedrain.climate.models.gcm_store import cache_folder, recorded, spun_up
+from fedrain.errors import InputError, MissingExtraError
+
+DRY = {"physics": "held-suarez", "spin_up": 2}
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDRAIN_CACHE", str(tmp_path))
+    gcm_store.spun_up.cache_clear()
+    yield tmp_path
+    gcm_store.spun_up.cache_clear()
+
+
+# ------------------------------------------------------------------- without the extra
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"truncation": 22}, "jcm has no truncation 22: use one of 21, 31"),
+        ({"layers": 10}, "layers must be 7 or 8, not 10"),
+        ({"physics": "spedy"}, "no physics of jcm 'spedy': did you mean 'speedy'"),
+        ({"surface": "mars"}, "no surface 'mars'"),
+        ({"spin_up": -1}, "spin_up must be an integer from 0"),
+        ({"days_per_step": 0}, "days_per_step must be an integer from 1"),
+        ({"start": "spring"}, "start must be a date"),
+        ({"physics": lambda: None}, "a physics of your own needs a table"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(InputError, match=message):
+        GeneralCirculationModel(**options)
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
+    def absent(*arguments):
+        raise MissingExtraError("jcm", "gcm")
+
+    monkeypatch.setattr(jcm_internals, "jcm", absent)
+    model = GeneralCirculationModel(layers=7)  # of which there is no machine yet
+    with pytest.raises(InputError) as caught:
+        check_model(model)
+    assert str(caught.value) == "jcm is not installed: pip install 'fedrain[gcm]'"
+
+
+def test_the_truth_differs_from_the_default_in_every_band_and_is_within_the_bounds():
+    model = GeneralCirculationModel()
+    for symbol, values in twin_truth(model.columns).items():
+        row = model.table[symbol]
+        assert (values > row.low).all()
+        assert (values < row.high).all()
+        apart = np.abs(values - row.default).reshape(8, 4).mean(1)
+        assert (apart > 0.005 * (row.high - row.low)).all(), symbol
+
+
+def test_columns_weigh_as_much_as_their_area():
+    columns = GeneralCirculationModel().columns
+    assert columns.is_zonal
+    # Gaussian quadrature is exact for polynomials of the sine.
+    for power in range(0, 20, 2):
+        sines = np.sin(np.deg2rad(columns.latitude))
+        assert columns.mean(sines**power) == pytest.approx(1 / (power + 1), rel=1e-10)
+
+
+# ------------------------------------------------------------------- with the extra
+
+
+@pytest.fixture(scope="module")
+def jcm():
+    return pytest.importorskip("jcm", reason="the extra gcm is not installed", exc_type=ImportError)
+
+
+def test_it_has_the_parts_of_a_model(jcm, own_cache):
+    model = GeneralCirculationModel(**DRY)
+    check_model(model)
+    state = model.init()
+    assert int(state["day"]) == 2
+    seen = model.observe(state)
+    assert float(seen["air_temperature"].max()) < 60
+    assert seen["air_temperature"].shape == (32, 8)
+    assert model.sigma[0] > model.sigma[-1]  # from the ground up
+    assert float(model.season(state)) == pytest.approx(79 / 365.2422)
+
+
+def test_the_spin_up_is_computed_once(jcm, own_cache, capsys):
+    model = GeneralCirculationModel(**DRY)
+    first = spun_up(model)
+    assert "computed once, and kept in" in capsys.readouterr().err
+    gcm_store.spun_up.cache_clear()
+    again = spun_up(model)
+    assert capsys.readouterr().err == ""
+    for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert cache_folder() == own_cache
+    (file,) = (own_cache / "gcm").glob("start-*.safetensors")
+    file.write_bytes(file.read_bytes()[:100])
+    gcm_store.spun_up.cache_clear()
+    with pytest.raises(InputError, match="missing, cut short or damaged"):
+        spun_up(model)
+
+
+def test_a_cache_that_cannot_be_written_is_said_in_one_line(jcm, own_cache, monkeypatch):
+    file = own_cache / "file"
+    file.write_text("no folder")
+    monkeypatch.setenv("FEDRAIN_CACHE", str(file))
+    with pytest.raises(InputError, match=r"file/gcm/\S*: cannot be written") as caught:
+        spun_up(GeneralCirculationModel(**DRY))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_is_the_run_of_its_parameters(jcm, own_cache):
+    model = GeneralCirculationModel(**DRY)
+    model = replace(model, table=model.table.replace(static={"dTy": 40.0}))
+    states = recorded(model, adjust=1, days=3)
+    assert states["day"].tolist() == [4, 5, 6]
+    values = {k: jnp.asarray(v, jnp.float32) for k, v in model.table.static(32).items()}
+    last = jax.tree.map(lambda every: jnp.asarray(every[1]), states)
+    after = jax.jit(model.step)(last, values, {})
+    for one, other in zip(jax.tree.leaves(after), jax.tree.leaves(states), strict=True):
+        np.testing.assert_array_equal(one, other[2])
+
+
+def _every_parameter(model, days):
+    """The largest change of what is seen after a step with each parameter at its bounds."""
+    values = {k: jnp.asarray(v, jnp.float32) for k, v in model.table.static(32).items()}
+    forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
+    # The suite compiles without optimisation; here a hundred days are computed.
+    step = jax.jit(model.step, compiler_options={"xla_backend_optimization_level": 2})
+    state = model.rest()
+    for _ in range(days):
+        state = step(state, values, forcing)
+    before = model.observe(step(state, values, forcing))
+
+    def change(after):
+        return max(float(np.abs(np.asarray(after[f]) - np.asarray(before[f])).max()) for f in after)
+
+    found = {}
+    for row in model.table:
+        ends = (jnp.full_like(values[row.symbol], bound) for bound in (row.low, row.high))
+        found[row.symbol] = max(
+            change(model.observe(step(state, {**values, row.symbol: end}, forcing))) for end in ends
+        )
+    for one in model.forcings:
+        moved = {**forcing, one.name: jnp.float32(one.default + 1.0)}
+        found[one.name] = change(model.observe(step(state, values, moved)))
+    return found
+
+
+def test_every_parameter_of_the_dry_physics_does_something(jcm):
+    model = GeneralCirculationModel(**DRY)
+    assert {s: c for s, c in _every_parameter(model, 3).items() if not c > 1e-4} == {}
+
+
+@pytest.mark.parametrize("surface", ["aquaplanet", pytest.param("earth", marks=pytest.mark.slow)])
+def test_every_parameter_of_speedy_does_something(jcm, surface):
+    model = GeneralCirculationModel(surface=surface)
+    assert {s: c for s, c in _every_parameter(model, 30).items() if not c > 1e-4} == {}
+
+
+def test_defaults_are_those_of_jcm(jcm):
+    for options in ({}, {"surface": "earth"}, DRY):
+        model = GeneralCirculationModel(**options)
+        known = model.machine.parameters
+        for row in model.table:
+            assert row.default * with_units(row) == pytest.approx(known[row.symbol], rel=1e-6)
+
+
+def test_a_scheme_of_ones_own_brings_its_own_parameters(jcm, own_cache):
+    """Friction that a user has written, as a term of jcm, with a value at each latitude."""
+    from flax import nnx
+    from jcm.physics.held_suarez.held_suarez_physics import held_suarez_physics
+    from jcm.physics.physics_term import PhysicsTerm
+    from jcm.physics_interface import PhysicsTendency
+
+    class Drag(PhysicsTerm):
+        name, category = "drag", "drag"
+
+        def __init__(self):
+            self.rate = nnx.Param(jnp.zeros(()))
+
+        def __call__(self, state, diagnostics, forcing, terrain):
+            slower = -self.rate.get_value() * state.u_wind
+            return PhysicsTendency.zeros(state.temperature.shape, u_wind=slower), diagnostics
+
+    def physics():
+        return held_suarez_physics() + Drag()
+
+    rows = Parameter("rate", "drag", "s-1", 0.0, 0.0, 1e-4, "column", action_unit=1e-4)
+    model = GeneralCirculationModel(physics=physics, table=ParameterTable((rows,)), spin_up=1)
+    state, step = model.init(), jax.jit(model.step)
+    half = jnp.where(jnp.arange(32) < 16, 1e-4, 0.0)
+    free, slowed = (step(state, {"rate": rate})["shown"] for rate in (0 * half, half))
+    change = np.abs(slowed["eastward_wind"] - free["eastward_wind"]).max(-1)
+    assert change[:15].max() > 5 * change[20:].max()
+    wrong = replace(model, table=ParameterTable((replace(rows, symbol="rat"),)))
+    with pytest.raises(InputError, match="no parameter of the physics 'rat': did you mean 'rate'"):
+        _ = wrong.machine
