@@ -7,10 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fedrain.climate import GeneralCirculationModel, Parameter, ParameterTable, check_model
+from fedrain.climate import (
+    EarthCirculationModel,
+    GeneralCirculationModel,
+    Parameter,
+    ParameterTable,
+    check_model,
+)
 from fedrain.climate.models import gcm_store, jcm_internals
 from fedrain.climate.models.gcm_parameters import twin_truth, with_units
 from fedrain.climate.models.gcm_store import cache_folder, recorded, spun_up
+from fedrain.climate.reanalysis import air_table, on_columns
 from fedrain.errors import InputError, MissingExtraError
 
 DRY = {"physics": "held-suarez", "spin_up": 2}
@@ -73,6 +80,29 @@ def test_columns_weigh_as_much_as_their_area():
     for power in range(0, 20, 2):
         sines = np.sin(np.deg2rad(columns.latitude))
         assert columns.mean(sines**power) == pytest.approx(1 / (power + 1), rel=1e-10)
+
+
+def test_the_target_over_the_earth_is_the_reanalysis_on_the_models_layers():
+    """At 200 hPa there is a level of the reanalysis, in the middle of January and of July."""
+    model = EarthCirculationModel()
+    table = air_table()
+    level = list(table["level"]).index(200.0)
+    annual, january, july = (
+        on_columns(table["latitude"], table[name][level], model.columns)
+        for name in ("annual", "january", "july")
+    )
+    layer = model.sigma.index(0.2)
+    for day, sign in ((15, 1), (197, -1)):
+        shown = {"surface_pressure": jnp.full(32, 1000.0)}
+        found = model.target_at({"day": jnp.int32(day), "shown": shown})
+        expected = annual + sign * (january - july) / 2
+        np.testing.assert_allclose(found["air_temperature"][:, layer], expected, atol=0.05)
+        light = found["absorbed_shortwave"]
+        assert (light[:8].mean() > light[-8:].mean()) == (sign > 0)
+    # On a mountain the same layer lies at a lower pressure.
+    shown = {"surface_pressure": jnp.full(32, 700.0)}
+    higher = model.target_at({"day": jnp.int32(15), "shown": shown})["air_temperature"]
+    assert (higher[12:20, 0] < 15).all()
 
 
 # ------------------------------------------------------------------- with the extra
