@@ -303,6 +303,7 @@ def test_the_hash_of_a_task_in_memory_is_that_of_its_model(tmp_path):
         deep = load(f"{tmp_path / 'deep.py'}:Deep", "model")
         hashes += [source_hash(Task(model=deep)), source_hash(Task(model=deep()))]
     assert hashes[0] == hashes[1] != hashes[2] == hashes[3]
+    load("fedrain.envs.models:energy_balance", "model")  # by reference, too
     assert source_hash(TASKS.get("ebm-v3")) == source_hash(EnergyBalanceModel()) == ""
 
 
