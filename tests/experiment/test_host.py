@@ -87,6 +87,7 @@ def test_worlds_of_the_host_loop_are_drawn_anew(preset):
     np.testing.assert_array_equal(drawn[0], drawn[2])
 
 
+@pytest.mark.slow
 def test_seeds_on_climlab_do_not_meet(tmp_path, preset):
     """Each has the climate to itself, though they run at once on one climlab process."""
     options = {"env": "ebm-v1", "preset": preset, "episodes": 2, "backend": "climlab", **SMALL}

@@ -24,6 +24,7 @@ def best_published():
     return np.min([cell.mean for (env, *_), cell in cells if env != "ebm-v1"], axis=0)
 
 
+@pytest.mark.slow
 def test_columns_learn_in_a_fifth_of_the_steps(tmp_path):
     _, globe = trained(tmp_path, agents=24, sync_every=0, sharing="shared", episodes=20)
     assert globe < 1.8

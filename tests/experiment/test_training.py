@@ -132,6 +132,7 @@ training.train(c, sys.argv[2], resume=True, say=lambda message: None)
 """
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(tmp_path, preset):
     """SIGKILL at random moments; what is left in the end is what an undisturbed run leaves."""
     configuration = configure(preset=preset, seeds=2, episodes=12, **SMALL)

@@ -51,6 +51,7 @@ def ask(resident, configuration, first, federation_id="one"):
     return read_metrics(resident.answer(message, context).content)["returns"]
 
 
+@pytest.mark.slow
 def test_a_node_recovers_from_an_error_in_mid_episode(tmp_path, configuration, climate):
     """From what it had learnt up to the round before."""
     resident = node.Resident(0, tmp_path / "home", "192.0.2.1:9001", None, print)

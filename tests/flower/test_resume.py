@@ -37,6 +37,7 @@ def quiet(configuration, out, resume=False, strategy="FedAvg"):
     return Federation(configuration, out, resume, lambda _: None, strategy)
 
 
+@pytest.mark.slow
 def test_a_finished_federation_is_not_played_again(tmp_path, capsys, monkeypatch):
     out = tmp_path / "run"
     command = ["federate", "--env", "ebm-v2", "--agents", "2", "--episodes", "1", "--out", str(out)]

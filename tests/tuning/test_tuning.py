@@ -118,6 +118,7 @@ def test_a_study_ends_in_a_preset(tmp_path, capsys):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+@pytest.mark.slow
 def test_numbers_as_arguments_change_nothing(tmp_path):
     """A trial gives what a run gives, and trials of one shape are compiled once."""
     preset = small_preset(tmp_path, "shaping = 0.3\n")  # which the discount is a part of
