@@ -94,9 +94,7 @@ ALL = {
     "--backend climlab": {"backend": "climlab"},
     "--episode-length 30": {"episode_length": 30},
     "--start -5..5": {"start": (-5.0, 5.0)},
-    "--forcing longwave=-3.7..-1 --forcing solar=2": {
-        "forcing": {"longwave": (-3.7, -1.0), "solar": 2.0}
-    },
+    "--forcing a=-3.7..-1 --forcing b=2": {"forcing": {"a": (-3.7, -1.0), "b": 2.0}},
     "--ramp 20": {"ramp": 20},
     "--noise 0.1": {"noise": 0.1},
     "--bounds A=180..240,B=1..3": {"bounds": {"A": (180.0, 240.0), "B": (1.0, 3.0)}},
@@ -106,8 +104,10 @@ ALL = {
     "--observe surface_temperature,target": {"observe": ["surface_temperature", "target"]},
     "--tiles 3x4": {"tiles": [3, 4]},
     "--unapplied a0,a2": {"unapplied": ["a0", "a2"]},
-    "--unclipped --overlap": {"unclipped": True, "overlap": True},
-    "--judged-early 1 --judged-over 3": {"judged_early": 1, "judged_over": 3},
+    "--unclipped": {"unclipped": True},
+    "--overlap": {"overlap": True},
+    "--judged-early 1": {"judged_early": 1},
+    "--judged-over 3": {"judged_over": 3},
     "--split test": {"split": "test"},
     "--analysis-every 5": {"analysis_every": 5},
     "--smooth 10": {"smooth": 10.0},
