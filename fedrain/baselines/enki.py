@@ -20,6 +20,7 @@ from fedrain.baselines.baseline import Baseline, episode_key, judged_end, play, 
 from fedrain.climate import Columns
 from fedrain.climate.model import over_climates
 from fedrain.envs import Environment, EnvParams
+from fedrain.envs.options import has_own_target
 from fedrain.errors import InputError, MissingExtraError
 
 ENSEMBLE = 300
@@ -193,7 +194,11 @@ def _target(
     key: Key[Array, ""],
 ) -> Float[Array, "agent value"]:
     """What the judged fields should be at the end, which may depend on the episode."""
-    return _by_agent(environment, judged_end(environment, action, params, key)[1])
+    if has_own_target(environment):
+        return _by_agent(environment, judged_end(environment, action, params, key)[1])
+    state, _ = environment.reset(key, params)
+    targets = environment.targets(state, params)
+    return _by_agent(environment, {n: environment.own(v) for n, v in targets.items()})
 
 
 def _import_smoother() -> Any:
