@@ -5,8 +5,10 @@ import resource
 from collections.abc import Iterator
 from pathlib import Path
 
-# Two thirds of the suite's time is compiling; what is compiled without optimisation is as right.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# Most of the suite's time is compiling; what is compiled without optimisation is as right.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+)
 
 import jax
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from fedrain.climate import ClimateModel
+from fedrain.experiment import report
 
 # What one test has compiled, the others need not compile again.
 _COMPILED = Path(__file__).parent.parent / ".pytest_cache" / "compiled"
@@ -31,6 +34,18 @@ def little_memory() -> Iterator[None]:
     yield
     if memory_now() > 4 * 1024**3:
         jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs draw no figures at their end, which takes longer than they do, but where one looks."""
+    if request.node.get_closest_marker("figures") is None:
+        leave_out_figures(monkeypatch)
+
+
+def leave_out_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on, a run that has finished draws none."""
+    monkeypatch.setattr(report, "write_figures", lambda _: [])
 
 
 def memory_now() -> int:

@@ -49,16 +49,14 @@ def test_the_published_random_episode(unapplied, expected):
     assert total == pytest.approx(expected, rel=1e-6)
 
 
-def _moved(environment, symbol):
+def _moved(environment, start, step, symbol):
     """By how much a parameter at the other end of its bounds changes the state after a step."""
     low, high = environment.action_bounds
     where = environment.action_slices[symbol]
     first = np.tile((low + high) / 2, (len(environment.regions), 1))
     second = first.copy()
     second[:, where] = high[where]
-    state, _ = environment.reset()
-    key = jax.random.key(0)
-    after = [environment.step(key, state, a).state.climate for a in (first, second)]
+    after = [step(jax.random.key(0), start, a).state.climate for a in (first, second)]
     leaves = zip(*map(jax.tree.leaves, after), strict=True)
     return max(float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in leaves)
 
@@ -67,8 +65,9 @@ def _moved(environment, symbol):
 def test_every_learnt_parameter_does_something(task):
     """The published tasks are the one exception, and only for the albedo."""
     environment = make(task)
+    start, step = jax.jit(environment.reset)()[0], jax.jit(environment.step)
     for row in environment.learnt:
-        moved = _moved(environment, row.symbol)
+        moved = _moved(environment, start, step, row.symbol)
         if task.endswith("-published") and row.symbol in ("a0", "a2"):
             assert moved == 0
         else:
@@ -112,7 +111,7 @@ def test_log_alpha_loss_is_its_definition():
     spec = environment.spec
     algorithm = load_algorithm("tqc", "published", spec)
     keys = jax.random.split(jax.random.key(0), 4)
-    agent = algorithm.init(keys[0], keys[1], spec)
+    agent = jax.jit(algorithm.init, static_argnums=2)(keys[0], keys[1], spec)
     size, number = algorithm.batch_size, spec.action_size
     batch = Batch(
         20 * jax.random.normal(keys[2], (size, spec.observation_size)),
@@ -120,7 +119,7 @@ def test_log_alpha_loss_is_its_definition():
         -jnp.ones(size),
         20 * jax.random.normal(keys[2], (size, spec.observation_size)),
     )
-    after, _ = algorithm.update_policy(agent, batch, keys[3], spec)
+    after, _ = jax.jit(algorithm.update_policy, static_argnums=3)(agent, batch, keys[3], spec)
     again = jax.random.normal(jax.random.fold_in(keys[3], 1), batch.action.shape)
     _, log_probability = algorithm.sample(after.actor, batch.observation, again, spec)
     slope = jax.grad(lambda log: -log * (log_probability - number).mean())(agent.log_alpha)

@@ -43,11 +43,15 @@ def random_batch(seed=0, size=8) -> Batch:
     )
 
 
+def at_once(method, *arguments):
+    """A method for agents like ours: one compilation, where each operation would have its own."""
+    return jax.jit(lambda *given: method(*given, SPEC))(*arguments)
+
+
 def new_agent(algorithm, seed=0):
     """Targets that differ from what they follow."""
     keys = jax.random.split(jax.random.key(seed), 4)
-    agent = algorithm.init(keys[0], keys[1], SPEC)
-    other = algorithm.init(keys[2], keys[3], SPEC)
+    agent, other = (at_once(algorithm.init, *pair) for pair in (keys[:2], keys[2:]))
     return agent._replace(target_critic=other.critic, target_actor=other.target_actor)
 
 
@@ -82,13 +86,13 @@ def test_ddpg_target_and_losses(critics):
     o, a, r, o2 = (np.asarray(x, float) for x in batch)
     q2 = values(agent.target_critic, o2, policy(agent.target_actor, o2), critics)[..., 0]
     y = r + 0.9 * q2.mean(0)
-    np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPEC), y, rtol=1e-4)
+    np.testing.assert_allclose(at_once(algorithm.critic_target, agent, batch, KEY), y, rtol=1e-4)
     q = values(agent.critic, o, a, critics)[..., 0]
-    loss, found = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
+    loss, found = jax.jit(algorithm.critic_loss)(agent.critic, batch, jnp.asarray(y, jnp.float32))
     np.testing.assert_allclose(loss, np.mean((q - y) ** 2, 1).sum(), rtol=1e-4)
     np.testing.assert_allclose(found, q, rtol=1e-4, atol=1e-6)
     expected = -values(agent.critic, o, policy(agent.actor, o), critics).mean()
-    actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPEC)
+    actor_loss = at_once(algorithm.actor_loss, agent.actor, agent.critic, batch)
     np.testing.assert_allclose(actor_loss, expected, rtol=1e-4)
 
 
@@ -107,12 +111,12 @@ def test_td3_target_and_losses(first):
     # The published quirk: every component between the bounds of component 0.
     clipped = np.clip(noisy, low[0], high[0]) if first else np.clip(noisy, low, high)
     y = r + 0.9 * values(agent.target_critic, o2, clipped, 2)[..., 0].min(0)
-    np.testing.assert_allclose(algorithm.critic_target(agent, batch, KEY, SPEC), y, rtol=1e-4)
+    np.testing.assert_allclose(at_once(algorithm.critic_target, agent, batch, KEY), y, rtol=1e-4)
     q = values(agent.critic, o, a, 2)[..., 0]
-    loss, _ = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32))
+    loss, _ = jax.jit(algorithm.critic_loss)(agent.critic, batch, jnp.asarray(y, jnp.float32))
     np.testing.assert_allclose(loss, ((q - y) ** 2).mean(1).sum(), rtol=1e-4)
     expected = -values(agent.critic, o, policy(agent.actor, o), 2)[0].mean()
-    actor_loss = algorithm.actor_loss(agent.actor, agent.critic, batch, SPEC)
+    actor_loss = at_once(algorithm.actor_loss, agent.actor, agent.critic, batch)
     np.testing.assert_allclose(actor_loss, expected, rtol=1e-4)
 
 
@@ -139,15 +143,17 @@ def test_sac_target_and_losses():
     q2 = values(agent.target_critic, o2, action, 3)[..., 0]
     assert len(np.unique(q2.argmin(0))) == 3  # none is the lowest everywhere
     y = r + 0.9 * (q2.min(0) - alpha * log_p)
-    found = algorithm.critic_target(agent, batch, KEY, SPEC)
+    found = at_once(algorithm.critic_target, agent, batch, KEY)
     np.testing.assert_allclose(found[:, 0], y, rtol=1e-3, atol=1e-4)
     q = values(agent.critic, o, a, 3)[..., 0]
-    loss, _ = algorithm.critic_loss(agent.critic, batch, jnp.asarray(y, jnp.float32)[:, None])
+    loss, _ = jax.jit(algorithm.critic_loss)(
+        agent.critic, batch, jnp.asarray(y, jnp.float32)[:, None]
+    )
     np.testing.assert_allclose(loss, ((q - y) ** 2).mean(1).sum(), rtol=1e-4)
     action, log_p = squashed_normal(agent.actor, o, KEY)
     q = values(agent.critic, o, action, 3)[..., 0].min(0)
     noise = jax.random.normal(KEY, batch.action.shape)
-    loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, noise, SPEC)
+    loss, log_probability = at_once(algorithm.actor_loss, agent.actor, agent, batch, noise)
     np.testing.assert_allclose(loss, (alpha * log_p - q).mean(), rtol=1e-3)
     np.testing.assert_allclose(log_probability, log_p, rtol=1e-3)
 
@@ -156,10 +162,13 @@ def test_tqc_of_one_critic_with_one_quantile_is_sac_but_for_the_loss():
     """The lowest of one is its mean: the same target, the same actor, half a Huber for a square."""
     sac, tqc = SAC(**{**SOFT, "critics": 1}), TQC(**{**SOFT, "critics": 1}, quantiles=1, drop=0)
     batch, agent = random_batch(4), new_agent(sac, 4)
-    jax.tree.map(np.testing.assert_array_equal, sac.init(KEY, KEY, SPEC), tqc.init(KEY, KEY, SPEC))
-    y = [algorithm.critic_target(agent, batch, KEY, SPEC) for algorithm in (sac, tqc)]
+    new = [at_once(algorithm.init, KEY, KEY) for algorithm in (sac, tqc)]
+    jax.tree.map(np.testing.assert_array_equal, *new)
+    y = [at_once(algorithm.critic_target, agent, batch, KEY) for algorithm in (sac, tqc)]
     np.testing.assert_allclose(*y, rtol=1e-6)
-    actors = [algorithm.update_policy(agent, batch, KEY, SPEC)[0].actor for algorithm in (sac, tqc)]
+    actors = [
+        at_once(algorithm.update_policy, agent, batch, KEY)[0].actor for algorithm in (sac, tqc)
+    ]
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7), *actors)
     q = sac.values(agent.critic, batch.observation, batch.action)
     near = q[0] + jnp.linspace(-1, 1, 8)[:, None]
@@ -177,12 +186,12 @@ def test_tqc_target_and_losses(drop):
     z = values(agent.target_critic, o2, action, 3)  # critic, batch, quantile
     pooled = np.sort(z.transpose(1, 0, 2).reshape(8, 15), axis=1)[:, : 15 - 3 * drop]
     y = r[:, None] + 0.9 * (pooled - alpha * log_p[:, None])
-    found = algorithm.critic_target(agent, batch, KEY, SPEC)
+    found = at_once(algorithm.critic_target, agent, batch, KEY)
     np.testing.assert_allclose(np.sort(found, axis=1), np.sort(y, axis=1), rtol=1e-3, atol=1e-4)
     action, log_p = squashed_normal(agent.actor, o, KEY)
     q = values(agent.critic, o, action, 3).mean((0, 2))
     noise = jax.random.normal(KEY, batch.action.shape)
-    loss, log_probability = algorithm.actor_loss(agent.actor, agent, batch, noise, SPEC)
+    loss, log_probability = at_once(algorithm.actor_loss, agent.actor, agent, batch, noise)
     np.testing.assert_allclose(loss, (alpha * log_p - q).mean(), rtol=1e-3)
     np.testing.assert_allclose(log_probability, log_p, rtol=1e-3)
 
@@ -214,8 +223,8 @@ def test_quantile_huber_is_its_definition():
     for kept in (1, 7, 25, 26, 49, 50, 77):
         theta = jnp.asarray(rng.normal(0, 2, (3, 4, 5)), jnp.float32)
         target = jnp.asarray(rng.normal(0, 2, (4, kept)), jnp.float32)
-        loss, gradient = jax.value_and_grad(quantile_huber)(theta, target)
-        expected, slope = jax.value_and_grad(definition)(theta, target)
+        loss, gradient = jax.jit(jax.value_and_grad(quantile_huber))(theta, target)
+        expected, slope = jax.jit(jax.value_and_grad(definition))(theta, target)
         np.testing.assert_allclose(loss, expected, rtol=1e-5)
         np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-7)
 
@@ -241,30 +250,30 @@ def test_alpha_moves_towards_the_target_entropy(algorithm):
         shifted = last._replace(
             bias=last.bias.at[3:].set(bias), weight=last.weight.at[:, 3:].set(0)
         )
-        after, _ = algorithm.update_policy(
-            agent._replace(actor=(*hidden, shifted)), batch, KEY, SPEC
-        )
+        changed = agent._replace(actor=(*hidden, shifted))
+        after, _ = at_once(algorithm.update_policy, changed, batch, KEY)
         assert (after.log_alpha > agent.log_alpha) == rises
 
 
 def test_td3_without_its_additions_is_ddpg():
     ddpg = DDPG(**DETERMINISTIC)
     td3 = TD3(**DETERMINISTIC, critics=1, policy_noise=0.0, noise_clip=0.0)
-    agents = [algorithm.init(KEY, KEY, SPEC) for algorithm in (ddpg, td3)]
+    agents = [at_once(algorithm.init, KEY, KEY) for algorithm in (ddpg, td3)]
+    updates = [jax.jit(algorithm.update, static_argnums=4) for algorithm in (ddpg, td3)]
     for step in range(4):
         batch = random_batch(step)
         agents = [
-            algorithm.update(agent, batch, KEY, jnp.asarray(step), SPEC)[0]
-            for algorithm, agent in zip((ddpg, td3), agents, strict=True)
+            update(agent, batch, KEY, jnp.asarray(step), SPEC)[0]
+            for update, agent in zip(updates, agents, strict=True)
         ]
     jax.tree.map(np.testing.assert_array_equal, *agents)
 
 
 def test_policy_and_targets_wait_for_their_turn():
     algorithm = TD3(**{**DETERMINISTIC, "policy_frequency": 3})
-    agent = algorithm.init(KEY, KEY, SPEC)
+    agent, update = at_once(algorithm.init, KEY, KEY), jax.jit(algorithm.update, static_argnums=4)
     for step in range(1, 7):
-        after, losses = algorithm.update(agent, random_batch(), KEY, jnp.asarray(step), SPEC)
+        after, losses = update(agent, random_batch(), KEY, jnp.asarray(step), SPEC)
         moved = not np.array_equal(after.actor[0].weight, agent.actor[0].weight)
         target_moved = not np.array_equal(
             after.target_critic[0].weight, agent.target_critic[0].weight
@@ -277,7 +286,7 @@ def test_policy_and_targets_wait_for_their_turn():
 def test_soft_policies_catch_up_and_targets_keep_their_own_time(kind):
     algorithm = kind(**{**SOFT, "policy_frequency": 3})
     update = jax.jit(lambda agent, step: algorithm.update(agent, random_batch(), KEY, step, SPEC))
-    agent = algorithm.init(KEY, KEY, SPEC)
+    agent = at_once(algorithm.init, KEY, KEY)
     for step in range(1, 13):
         after, _ = update(agent, jnp.asarray(step))
         counts = (after.actor_optimiser[0].count, after.alpha_optimiser[0].count)
@@ -292,7 +301,7 @@ def test_first_step_of_adam_is_the_learning_rate():
     """After one step m/√v is the sign of the gradient."""
     algorithm = DDPG(**DETERMINISTIC)
     agent = new_agent(algorithm)
-    after, _ = algorithm.update(agent, random_batch(), KEY, jnp.asarray(1), SPEC)
+    after, _ = at_once(algorithm.update, agent, random_batch(), KEY, jnp.asarray(1))
     change = np.abs(np.asarray(after.critic[1].weight - agent.critic[1].weight))
     active = change > 1e-4
     assert active.mean() > 0.3
@@ -302,15 +311,14 @@ def test_first_step_of_adam_is_the_learning_rate():
 def test_actions_stay_within_bounds():
     soft = SAC(**SOFT), TQC(**QUANTILES)
     for algorithm in (DDPG(**DETERMINISTIC), TD3(**DETERMINISTIC), *soft):
-        agent = algorithm.init(KEY, KEY, SPEC)
-        for seed in range(50):
-            key = jax.random.key(seed)
-            observation = 100 * jax.random.normal(key, (4,))
-            noise = jax.random.normal(jax.random.fold_in(key, 1), (3,))
-            for action in (
-                algorithm.explore(agent, observation, noise, SPEC),
-                algorithm.act(agent.actor, observation, noise, SPEC),
-            ):
-                low, high = SPEC.bounds
-                assert (action >= low - 1e-6).all()
-                assert (action <= high + 1e-6).all()
+        agent = at_once(algorithm.init, KEY, KEY)
+        low, high = SPEC.bounds
+        rng = np.random.default_rng(0)
+        observations = rng.normal(0, 100, (50, 4)).astype(np.float32)
+        noises = rng.normal(size=(50, 3)).astype(np.float32)
+        explore = partial(algorithm.explore, agent, spec=SPEC)
+        act = partial(algorithm.act, agent.actor, spec=SPEC)
+        for choose in (explore, act):
+            actions = jax.jit(jax.vmap(choose))(observations, noises)
+            assert (actions >= low - 1e-6).all()
+            assert (actions <= high + 1e-6).all()

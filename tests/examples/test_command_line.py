@@ -9,6 +9,7 @@ import xarray as xr
 from fedrain.cli import main
 from fedrain.experiment import training
 from fedrain.io import read_arrays
+from tests.conftest import leave_out_figures
 from tests.examples.examples import EXAMPLES, examples
 
 SMALL = ["--episode-length", "12", "--set", "warmup_steps=12", "--set", "batch_size=8"]
@@ -39,6 +40,7 @@ def learnt(folder):
         return {**arrays, "returns": data["returns"].values}
 
 
+@pytest.mark.figures
 @examples()
 def test_train_interrupt_resume_and_evaluate(example, tmp_path, monkeypatch, capsys):
     assert main(command(example, tmp_path / "whole")) == 0
@@ -49,6 +51,7 @@ def test_train_interrupt_resume_and_evaluate(example, tmp_path, monkeypatch, cap
     assert {"parameters.png", "profile.png", "returns.png"} <= set(pictures)
     assert all(f"{name}" in printed.err for name in pictures)
 
+    leave_out_figures(monkeypatch)
     with monkeypatch.context() as patch:
         stop_after(1, patch)
         assert main(command(example, tmp_path / "stopped")) == 1
