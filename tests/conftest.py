@@ -2,8 +2,9 @@
 
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 # Most of the suite's time is compiling; what is compiled without optimisation is as right.
 os.environ.setdefault(
@@ -34,6 +35,11 @@ def little_memory() -> Iterator[None]:
     yield
     if memory_now() > 4 * 1024**3:
         jax.clear_caches()
+
+
+def optimised(function: Callable[..., Any]) -> Any:
+    """A function compiled as for a user: without optimisation tanh is less exact."""
+    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 2})
 
 
 @pytest.fixture(autouse=True)

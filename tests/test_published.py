@@ -1,5 +1,7 @@
 """The published runs: what of them is known, each point as an option of its own."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +18,7 @@ from fedrain.envs.tasks import TASKS, find_task
 from fedrain.errors import InputError
 from fedrain.experiment import configure
 from fedrain.federation import Sharing, average
+from tests.conftest import optimised
 
 
 @pytest.mark.parametrize(
@@ -99,8 +102,8 @@ def test_plain_tanh_has_no_slope_where_it_is_flat():
     x = jnp.asarray([0.3, -2.0, 12.0])
     for plain, slope in ((True, 0.0), (False, 4 * np.exp(-24.0))):
         algorithm = load_algorithm("td3", "paper", settings={"plain_tanh": plain})
-        slopes = jax.vmap(jax.grad(algorithm.squash))(x)
-        np.testing.assert_array_equal(algorithm.squash(x), jnp.tanh(x))
+        slopes = optimised(jax.vmap(jax.grad(algorithm.squash)))(x)
+        np.testing.assert_array_equal(optimised(algorithm.squash)(x), optimised(jnp.tanh)(x))
         np.testing.assert_allclose(slopes[:2], 1 - np.tanh(x[:2]) ** 2, rtol=1e-5)
         np.testing.assert_allclose(slopes[2], slope, rtol=1e-5)
 
@@ -119,9 +122,12 @@ def test_log_alpha_loss_is_its_definition():
         -jnp.ones(size),
         20 * jax.random.normal(keys[2], (size, spec.observation_size)),
     )
-    after, _ = jax.jit(algorithm.update_policy, static_argnums=3)(agent, batch, keys[3], spec)
+    update, sample = (
+        partial(one, spec=spec) for one in (algorithm.update_policy, algorithm.sample)
+    )
+    after, _ = optimised(update)(agent, batch, keys[3])
     again = jax.random.normal(jax.random.fold_in(keys[3], 1), batch.action.shape)
-    _, log_probability = algorithm.sample(after.actor, batch.observation, again, spec)
+    _, log_probability = optimised(sample)(after.actor, batch.observation, again)
     slope = jax.grad(lambda log: -log * (log_probability - number).mean())(agent.log_alpha)
     moment = np.asarray(after.alpha_optimiser[0].mu) / (1 - 0.9)
     np.testing.assert_allclose(moment, slope, rtol=1e-5)
