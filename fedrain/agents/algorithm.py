@@ -272,16 +272,6 @@ class ActorCritic(Algorithm):
 
         Losses are NaN where the policy is not: the critics learn from their gradient alone, and
         the loss itself, which is costly for quantiles, is worked out when it is to be logged.
-
-        Args:
-            agent: All that it has learnt.
-            batch: Transitions with the leading axis ``batch_size``.
-            key: For whatever it draws; another at each step, agent and seed.
-            step: Of the run, from 0: an array.
-            spec: The agents as the learner sees them: sizes and bounds.
-
-        Returns:
-            The agent, and losses.
         """
         critic_key, policy_key = jax.random.split(key)
         target = self.critic_target(agent, batch, critic_key, spec)

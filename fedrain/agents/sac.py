@@ -85,15 +85,7 @@ class SAC(ActorCritic):
     def value_loss(
         self, values: Float[Array, "critic batch output"], target: Float[Array, "batch kept"]
     ) -> Float[Array, ""]:
-        """Σ_i mean (Q_i(s, a) − y)².
-
-        Args:
-            values: ``[critic, batch, output]``.
-            target: ``[batch, kept]``.
-
-        Returns:
-            One number.
-        """
+        """Σ_i mean (Q_i(s, a) − y)²."""
         return jnp.mean((values - target) ** 2, axis=(1, 2)).sum()
 
     def policy_value(self, values: Float[Array, "critic batch output"]) -> Float[Array, " batch"]:
@@ -234,17 +226,7 @@ class SAC(ActorCritic):
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> tuple[Agent, Float[Array, ""]]:
-        """One gradient step of the actor, and one of the entropy coefficient on the same draw.
-
-        Args:
-            agent: All that it has learnt.
-            batch: Transitions with the leading axis ``batch_size``.
-            key: For whatever it draws; another at each step, agent and seed.
-            spec: The agents as the learner sees them: sizes and bounds.
-
-        Returns:
-            The agent, and the loss: one number.
-        """
+        """One gradient step of the actor, and one of the entropy coefficient on the same draw."""
         assert agent.log_alpha is not None
         noise = jax.random.normal(key, batch.action.shape)
         (loss, log_probability), gradient = jax.value_and_grad(self.actor_loss, has_aux=True)(
@@ -273,26 +255,11 @@ class SAC(ActorCritic):
         )
 
     def policy_steps(self, step: Int[Array, ""]) -> Int[Array, ""]:
-        """As many in a row as steps have passed since the last.
-
-        Args:
-            step: Of the run, from 0: an array.
-
-        Returns:
-            An integer, as an array.
-        """
+        """As many in a row as steps have passed since the last."""
         return jnp.where(step % self.policy_frequency == 0, self.policy_frequency, 0)
 
     def finish(self, agent: Agent, step: Int[Array, ""]) -> Agent:
-        """The target critics move every ``target_frequency`` steps.
-
-        Args:
-            agent: All that it has learnt.
-            step: Of the run, from 0: an array.
-
-        Returns:
-            The agent, with the structure that it had.
-        """
+        """The target critics move every ``target_frequency`` steps."""
 
         def move(_: object, agent: Agent) -> Agent:
             moved = soft_update(agent.target_critic, agent.critic, self.tau)

@@ -159,15 +159,7 @@ class TD3(ActorCritic):
     def value_loss(
         self, values: Float[Array, "critic batch"], target: Float[Array, " batch"]
     ) -> Float[Array, ""]:
-        """Σ_i mean (Q_i(s, a) − y)².
-
-        Args:
-            values: ``[critic, batch]``.
-            target: ``[batch]``.
-
-        Returns:
-            One number.
-        """
+        """Σ_i mean (Q_i(s, a) − y)²."""
         return jnp.mean((values - target) ** 2, axis=1).sum()
 
     def actor_loss(
@@ -195,17 +187,7 @@ class TD3(ActorCritic):
     def update_policy(
         self, agent: Agent, batch: Batch, key: Key[Array, ""], spec: AgentSpec
     ) -> tuple[Agent, Float[Array, ""]]:
-        """One gradient step of the actor; then both targets move.
-
-        Args:
-            agent: All that it has learnt.
-            batch: Transitions with the leading axis ``batch_size``.
-            key: For whatever it draws; another at each step, agent and seed.
-            spec: The agents as the learner sees them: sizes and bounds.
-
-        Returns:
-            The agent, and the loss: one number.
-        """
+        """One gradient step of the actor; then both targets move."""
         del key
         loss, gradient = jax.value_and_grad(self.actor_loss)(agent.actor, agent.critic, batch, spec)
         actor, optimiser = adam_step(

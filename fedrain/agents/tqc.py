@@ -49,15 +49,7 @@ class TQC(SAC):
     def target_values(
         self, values: Float[Array, "critic batch quantile"], key: Key[Array, ""]
     ) -> Float[Array, "batch kept"]:
-        """The quantiles of all critics, but for the largest.
-
-        Args:
-            values: ``[critic, batch, quantile]``, of the target critics.
-            key: Not used.
-
-        Returns:
-            ``[batch, kept]``: in order, the lowest of all quantiles.
-        """
+        """The quantiles of all critics, but for the largest."""
         del key
         pooled = values.transpose(1, 0, 2).reshape(values.shape[1], -1)
         if self.drop:
@@ -67,26 +59,11 @@ class TQC(SAC):
     def value_loss(
         self, values: Float[Array, "critic batch quantile"], target: Float[Array, "batch kept"]
     ) -> Float[Array, ""]:
-        """Mean quantile Huber loss.
-
-        Args:
-            values: ``[critic, batch, quantile]``.
-            target: ``[batch, kept]``.
-
-        Returns:
-            One number.
-        """
+        """Mean quantile Huber loss."""
         return quantile_huber(values, target)
 
     def policy_value(self, values: Float[Array, "critic batch quantile"]) -> Float[Array, " batch"]:
-        """The mean of all quantiles.
-
-        Args:
-            values: ``[critic, batch, quantile]``.
-
-        Returns:
-            ``[batch]``.
-        """
+        """The mean of all quantiles."""
         return values.mean(axis=(0, 2))
 
 
