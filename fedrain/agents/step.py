@@ -21,7 +21,6 @@ from fedrain.agents.replay import Batch, pack, row_size, take, unpack
 from fedrain.agents.schedule import are_common
 from fedrain.agents.transforms import View, degrees_apart
 from fedrain.envs.spec import AgentSpec
-from fedrain.errors import InputError
 
 HEALTHY = -1
 # In place of a step, in the keys of what comes before the first and after the last.
@@ -88,14 +87,18 @@ def draw(
             update,
         )
 
-    def at(step: Int[Array, ""]) -> Draws:
+    def at(step: Int[Array, ""], regions: tuple[int, ...] = regions) -> Draws:
         return jax.vmap(of_agent)(agent_keys(seed, step, schedule.streams(regions)))
 
     draws = at(step)
+    begin = step - step % schedule.hold
     if schedule.hold > 1:
-        draws = draws._replace(action=at(step - step % schedule.hold).action)
+        draws = draws._replace(action=at(begin).action)
     if schedule.noise_reach:
-        draws = draws._replace(action=alike(draws.action, spec, regions, schedule.noise_reach))
+        # Agents that are elsewhere are drawn here too: each number is of its seed, step and region.
+        whole = at(begin, tuple(range(len(spec.places or ())))).action
+        own = alike(whole, spec, schedule.noise_reach)[np.array(regions)]
+        draws = draws._replace(action=own)
     if not schedule.common_noise:
         return draws
     begin = step if schedule.common_hold == 1 else step - step % schedule.common_hold
@@ -105,14 +108,9 @@ def draw(
 
 
 def alike(
-    uniform: Float[Array, "agent action"],
-    spec: AgentSpec,
-    regions: tuple[int, ...],
-    reach: float,
-) -> Float[Array, "agent action"]:
-    """Uniform numbers in (−1, 1) that agents near each other have in common: a smooth field."""
-    if spec.places is None or len(regions) < len(spec.places):
-        raise InputError("noise_reach cannot apply: agents are elsewhere")
+    uniform: Float[Array, "region action"], spec: AgentSpec, reach: float
+) -> Float[Array, "region action"]:
+    """Uniform numbers in (−1, 1) that regions near each other have in common: a smooth field."""
     near = np.exp(-((degrees_apart(np.array(spec.places)) / reach) ** 2) / 2)
     mix = near / np.sqrt((near**2).sum(axis=1, keepdims=True))
     normal = jnp.asarray(mix, uniform.dtype) @ jax.lax.erf_inv(uniform)
