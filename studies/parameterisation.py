@@ -141,15 +141,6 @@ def judged(trainer: Trainer) -> tuple[Result, dict[str, Result]]:
             "response": _plain(found[i]["model"]),
             "present": skills[i].globe,
             "bands": list(skills[i].bands),
-            "held_out": {
-                split: {
-                    "policy": held[split]["per_seed"][TEMPERATURE][i],
-                    "static": held[split]["static"][
-                        TEMPERATURE
-                    ],  # mean of the seeds trained with it
-                }
-                for split in ("train", "test")
-            },
             "core_seconds": core_seconds,
         }
         for i, seed in enumerate(seeds)

@@ -75,34 +75,40 @@ def draw(
     regions: tuple[int, ...],
     seed: UInt32[Array, ""],
     step: Int[Array, ""],
+    learners: int | None = None,
 ) -> Draws:
-    """The random numbers of one step."""
+    """The random numbers of one step; rows for the first ``learners`` alone, where they are fewer.
+
+    Where 96 agents share one policy, drawing rows for all would take as long as learning does.
+    """
     schedule = algorithm.schedule
 
-    def of_agent(key: Key[Array, ""]) -> Draws:
-        action, rows, update = jax.random.split(key, 3)
-        return Draws(
-            jax.random.uniform(action, (spec.action_size,), minval=OPEN_INTERVAL),
-            jax.random.bits(rows, (schedule.updates * algorithm.batch_size,)),
-            update,
-        )
+    def explored(key: Key[Array, ""]) -> Float[Array, " action"]:
+        return jax.random.uniform(key, (spec.action_size,), minval=OPEN_INTERVAL)
 
-    def at(step: Int[Array, ""], regions: tuple[int, ...] = regions) -> Draws:
-        return jax.vmap(of_agent)(agent_keys(seed, step, schedule.streams(regions)))
+    def keys(step: Int[Array, ""], regions: tuple[int, ...]) -> Key[Array, "agent 3"]:
+        every = agent_keys(seed, step, schedule.streams(regions))
+        return jax.vmap(lambda key: jax.random.split(key, 3))(every)
 
-    draws = at(step)
+    def actions(step: Int[Array, ""], regions: tuple[int, ...]) -> Float[Array, "agent action"]:
+        return jax.vmap(explored)(keys(step, regions)[:, 0])
+
+    number = schedule.updates * algorithm.batch_size
+    _, for_rows, update = keys(step, regions).T
+    rows = jax.vmap(lambda key: jax.random.bits(key, (number,)))(for_rows[:learners])
+    draws = Draws(actions(step, regions), rows, update)
     begin = step - step % schedule.hold
     if schedule.hold > 1:
-        draws = draws._replace(action=at(begin).action)
+        draws = draws._replace(action=actions(begin, regions))
     if schedule.noise_reach:
         # Agents that are elsewhere are drawn here too: each number is of its seed, step and region.
-        whole = at(begin, tuple(range(len(spec.places or ())))).action
+        whole = actions(begin, tuple(range(len(spec.places or ()))))
         own = alike(whole, spec, schedule.noise_reach)[np.array(regions)]
         draws = draws._replace(action=own)
     if not schedule.common_noise:
         return draws
     begin = step if schedule.common_hold == 1 else step - step % schedule.common_hold
-    together = of_agent(agent_keys(seed, begin, (TOGETHER,))[0]).action
+    together = explored(jax.random.split(agent_keys(seed, begin, (TOGETHER,))[0], 3)[0])
     action = jnp.where(are_common(spec, spec.action_size), together, draws.action)
     return draws._replace(action=action)
 

@@ -272,3 +272,13 @@ def test_exploration_that_is_alike_is_a_smooth_field_of_as_much_noise():
     np.testing.assert_allclose(np.corrcoef(normal.T), expected, atol=0.06)
     assert expected[0, 1] > 0.7
     assert expected[0, 7] < 0.01
+
+
+def test_rows_are_drawn_for_those_that_learn():
+    """One network for all has the batches of the first agent; all else is as it was."""
+    algorithm, step = small("ddpg"), jnp.asarray(5)
+    every = draw(algorithm, SPEC, REGIONS, SEED, step)
+    one = draw(algorithm, SPEC, REGIONS, SEED, step, learners=1)
+    np.testing.assert_array_equal(one.rows, every.rows[:1])
+    np.testing.assert_array_equal(one.action, every.action)
+    assert (one.update == every.update).all()
