@@ -52,10 +52,14 @@ FEDERATIONS = {
     "nofed": ({"sharing": "all"}, "never averaged"),
 }
 LATITUDES, BATCH = 24, 8
-#: All of the data, and a tenth of it with as many updates.
+#: Episodes in full, and of a tenth of the steps with ten updates at each.
 DATA: dict[str, dict[str, Any]] = {
     "all": {"episodes": SHORT},
-    "tenth": {"episodes": SHORT // 10, "settings": {"updates": 10, "warmup_steps": 100}},
+    "tenth": {
+        "episodes": SHORT,
+        "episode_length": 20,
+        "settings": {"updates": 10, "warmup_steps": 100},
+    },
 }
 BANDS = ("90°–60°", "60°–30°", "30°–0°")
 
