@@ -6,7 +6,7 @@ which colour-blind readers can tell apart, with three of Paul Tol's muted ones w
 Each curve also has a line style of its own, and each bar a hatching, for print.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,14 @@ STATES = {
     "warm": Style("warm", VERMILION, SOLID, 1.6, "o"),
     "intermediate": Style("intermediate", PURPLE, DASHED, 1.6, "s"),
     "cold": Style("cold", INDIGO, DASH_DOT, 1.6, "v"),
+}
+
+#: Steps between analyses of what agents are judged by: short forecasts, or a free run (0).
+ANALYSES: Mapping[int | None, Style] = {
+    1: Style("analyses at every step", BLUE, SOLID, 1.6, "o"),
+    5: Style("every 5 steps", WINE, DASHED, 1.6, "s"),
+    0: Style("never", VERMILION, DASH_DOT, 1.6, "^"),
+    None: Style("model with agents", BLUE, SOLID, 1.6, "o"),  # any other number
 }
 
 #: Regions and their agents, from south to north.

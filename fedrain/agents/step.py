@@ -21,7 +21,6 @@ from fedrain.agents.replay import Batch, pack, row_size, take, unpack
 from fedrain.agents.schedule import are_common
 from fedrain.agents.transforms import View, degrees_apart
 from fedrain.envs.spec import AgentSpec
-from fedrain.errors import InputError
 
 HEALTHY = -1
 # In place of a step, in the keys of what comes before the first and after the last.
@@ -76,43 +75,48 @@ def draw(
     regions: tuple[int, ...],
     seed: UInt32[Array, ""],
     step: Int[Array, ""],
+    learners: int | None = None,
 ) -> Draws:
-    """The random numbers of one step."""
+    """The random numbers of one step; rows for the first ``learners`` alone, where they are fewer.
+
+    Where 96 agents share one policy, drawing rows for all would take as long as learning does.
+    """
     schedule = algorithm.schedule
 
-    def of_agent(key: Key[Array, ""]) -> Draws:
-        action, rows, update = jax.random.split(key, 3)
-        return Draws(
-            jax.random.uniform(action, (spec.action_size,), minval=OPEN_INTERVAL),
-            jax.random.bits(rows, (schedule.updates * algorithm.batch_size,)),
-            update,
-        )
+    def explored(key: Key[Array, ""]) -> Float[Array, " action"]:
+        return jax.random.uniform(key, (spec.action_size,), minval=OPEN_INTERVAL)
 
-    def at(step: Int[Array, ""]) -> Draws:
-        return jax.vmap(of_agent)(agent_keys(seed, step, schedule.streams(regions)))
+    def keys(step: Int[Array, ""], regions: tuple[int, ...]) -> Key[Array, "agent 3"]:
+        every = agent_keys(seed, step, schedule.streams(regions))
+        return jax.vmap(lambda key: jax.random.split(key, 3))(every)
 
-    draws = at(step)
+    def actions(step: Int[Array, ""], regions: tuple[int, ...]) -> Float[Array, "agent action"]:
+        return jax.vmap(explored)(keys(step, regions)[:, 0])
+
+    number = schedule.updates * algorithm.batch_size
+    _, for_rows, update = keys(step, regions).T
+    rows = jax.vmap(lambda key: jax.random.bits(key, (number,)))(for_rows[:learners])
+    draws = Draws(actions(step, regions), rows, update)
+    begin = step - step % schedule.hold
     if schedule.hold > 1:
-        draws = draws._replace(action=at(step - step % schedule.hold).action)
+        draws = draws._replace(action=actions(begin, regions))
     if schedule.noise_reach:
-        draws = draws._replace(action=alike(draws.action, spec, regions, schedule.noise_reach))
+        # Agents that are elsewhere are drawn here too: each number is of its seed, step and region.
+        whole = actions(begin, tuple(range(len(spec.places or ()))))
+        own = alike(whole, spec, schedule.noise_reach)[np.array(regions)]
+        draws = draws._replace(action=own)
     if not schedule.common_noise:
         return draws
     begin = step if schedule.common_hold == 1 else step - step % schedule.common_hold
-    together = of_agent(agent_keys(seed, begin, (TOGETHER,))[0]).action
+    together = explored(jax.random.split(agent_keys(seed, begin, (TOGETHER,))[0], 3)[0])
     action = jnp.where(are_common(spec, spec.action_size), together, draws.action)
     return draws._replace(action=action)
 
 
 def alike(
-    uniform: Float[Array, "agent action"],
-    spec: AgentSpec,
-    regions: tuple[int, ...],
-    reach: float,
-) -> Float[Array, "agent action"]:
-    """Uniform numbers in (−1, 1) that agents near each other have in common: a smooth field."""
-    if spec.places is None or len(regions) < len(spec.places):
-        raise InputError("noise_reach cannot apply: agents are elsewhere")
+    uniform: Float[Array, "region action"], spec: AgentSpec, reach: float
+) -> Float[Array, "region action"]:
+    """Uniform numbers in (−1, 1) that regions near each other have in common: a smooth field."""
     near = np.exp(-((degrees_apart(np.array(spec.places)) / reach) ** 2) / 2)
     mix = near / np.sqrt((near**2).sum(axis=1, keepdims=True))
     normal = jnp.asarray(mix, uniform.dtype) @ jax.lax.erf_inv(uniform)

@@ -78,7 +78,8 @@ def play_episode(
         return _Carry(training, state, seen, own, carry.returns + reward, gathered), None
 
     steps = episode * length + jnp.arange(length)
-    draws = jax.vmap(partial(draw, algorithm, spec, regions, seed))(steps)
+    learners = len(training.rows)
+    draws = jax.vmap(lambda step: draw(algorithm, spec, regions, seed, step, learners))(steps)
     zeros = jnp.zeros(len(regions))
     state, observation = environment.reset(start_key(seed, episode * length), params)
     seen = view.observation(observation, regions)

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from fedrain.agents.networks import Network
 from fedrain.climate.columns import is_integer
 from fedrain.climate.fields import unit_text
 from fedrain.climate.models.host import clear_failures
 from fedrain.envs.options import TRAIN, changed_params, split_of
 from fedrain.envs.tasks import find_task
 from fedrain.errors import InputError
+from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.evaluation import Evaluation, evaluate
 from fedrain.experiment.held import hold
 from fedrain.tables import Table
@@ -39,13 +41,34 @@ def held_out(
         and episodes} and ``per_seed`` {field: [error of the policy]}; and ``gap`` {field: by how
         much the policy's error is greater than in training}.
     """
+    seeds, actors = run.whole_actors(policy)
+    return held_out_of(run.configuration, seeds, actors, split, episodes)
+
+
+def held_out_of(
+    configuration: Configuration,
+    seeds: tuple[int, ...],
+    actors: Network,
+    split: str,
+    episodes: int = EPISODES,
+) -> dict[str, Any]:
+    """The same of actors, stacked as seed, agent, that are in no folder.
+
+    Args:
+        configuration: The experiment that they are of.
+        seeds: Whatever is random in their episodes is derived from these.
+        actors: Their weights.
+        split: As of :func:`held_out`.
+        episodes: Likewise.
+
+    Returns:
+        What :func:`held_out` returns.
+    """
     if not is_integer(episodes) or episodes < 1:
         raise InputError(f"episodes must be an integer from 1, not {episodes!r}")
-    configuration = run.configuration
     environment, algorithm = configuration.make_environment(), configuration.make_algorithm()
     named = configuration.named.env
     task = find_task(configuration.env if named is None else named)
-    seeds, actors = run.whole_actors(policy)
 
     def played(name: str) -> dict[str, Any]:
         params = changed_params(environment, split_of(task, configuration.env, name))

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from fedrain.agents import ALGORITHMS, Batch, Schedule, load_algorithm
 from fedrain.agents.schedule import are_common
@@ -237,3 +238,47 @@ def test_only_the_latest_steps_are_learnt_from():
     everything = replace(algorithm, schedule=replace(algorithm.schedule, memory=0))
     other = learn(everything, SPEC, full, transition(0), draws, step)[0]
     assert not np.allclose(other.agents.actor[0].weight, after[0].agents.actor[0].weight)
+
+
+PLACES = tuple((float(x), 0.0) for x in np.linspace(-70, 70, 8))
+ALIKE = replace(SPEC, places=PLACES)
+
+
+def explorations(algorithm, regions, steps=range(3)):
+    """``[step, region, action]``: the uniform numbers that actions are explored with."""
+    at = jax.vmap(lambda step: draw(algorithm, ALIKE, regions, SEED, step).action)
+    return np.asarray(at(jnp.asarray(steps)))
+
+
+@pytest.mark.parametrize("hold", [1, 2])
+def test_neighbours_explore_alike_wherever_the_others_are(hold):
+    """An agent on a machine of its own has the numbers that it has beside all others."""
+    algorithm = small("ddpg", noise_reach=20.0, hold=hold)
+    together = explorations(algorithm, tuple(range(8)))
+    np.testing.assert_array_equal(explorations(algorithm, (5, 2)), together[:, [5, 2]])
+    assert (together[1] == together[0]).all() == (hold == 2)
+
+
+def test_exploration_that_is_alike_is_a_smooth_field_of_as_much_noise():
+    """Uniform everywhere; two places r apart correlate as weights exp(−r² / 2 reach²) say."""
+    found = explorations(small("ddpg", noise_reach=20.0), tuple(range(8)), range(4000))
+    assert np.abs(found.mean(0)).max() < 0.05
+    np.testing.assert_allclose(found.var(0), 1 / 3, atol=0.03)
+    normal = norm.ppf((found[..., 0] + 1) / 2)
+    apart = np.subtract.outer(*[np.array(PLACES)[:, 0]] * 2)
+    weight = np.exp(-((apart / 20.0) ** 2) / 2)
+    overlap = weight @ weight.T
+    expected = overlap / np.sqrt(np.outer(np.diag(overlap), np.diag(overlap)))
+    np.testing.assert_allclose(np.corrcoef(normal.T), expected, atol=0.06)
+    assert expected[0, 1] > 0.7
+    assert expected[0, 7] < 0.01
+
+
+def test_rows_are_drawn_for_those_that_learn():
+    """One network for all has the batches of the first agent; all else is as it was."""
+    algorithm, step = small("ddpg"), jnp.asarray(5)
+    every = draw(algorithm, SPEC, REGIONS, SEED, step)
+    one = draw(algorithm, SPEC, REGIONS, SEED, step, learners=1)
+    np.testing.assert_array_equal(one.rows, every.rows[:1])
+    np.testing.assert_array_equal(one.action, every.action)
+    assert (one.update == every.update).all()
