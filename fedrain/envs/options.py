@@ -102,6 +102,16 @@ def judged_fields(judge: Any, model: ClimateModel) -> tuple[tuple[str, float], .
     return tuple((name, float(weight)) for name, weight in pairs)
 
 
+def around_of(around: Any) -> tuple[tuple[str, float], ...]:
+    """Judged fields of which errors nearby count too, with degrees; 0: none nearby."""
+    if not isinstance(around, Mapping):
+        raise InputError("around is given by field, as {'surface_temperature': 10}")
+    for name, degrees in around.items():
+        if not _is_number(degrees) or degrees < 0:
+            raise InputError(f"around {name}: degrees are a number from 0, not {degrees!r}")
+    return tuple((str(name), float(degrees)) for name, degrees in around.items() if degrees)
+
+
 def names_of(what: str, names: Any) -> tuple[str, ...] | None:
     """Names from a sequence, or from text with commas between them."""
     if names is None:
