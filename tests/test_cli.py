@@ -335,7 +335,7 @@ def hole(latitude=3):
         (["train", "--env", "none.py:task"], "there is no such file"),
         (["train", "--model", "none.py:Model"], "there is no such file"),
         (["train", "--algo", "dppg"], "did you mean 'ddpg'"),
-        (["train", "--preset", "fedrian"], "There are corrected, fedrain, forecast, paper"),
+        (["train", "--preset", "fedrian"], "There are constants, corrected, fedrain"),
         (["train", "--agents", "two"], "invalid int value: 'two'"),
         (["train", "--agents", "7"], "7"),
         (["train", "--seeds", "a,b"], "seeds such as 3,5,8"),

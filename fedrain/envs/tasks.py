@@ -70,20 +70,22 @@ PAPER = {
     ),
     "ebm-v3": Task(summary="the agents share one climate; each sees and sets its region"),
 }
-#: Right for the right reasons. Errors of 1 K and of 3 W m⁻² count alike.
+#: Right for the right reasons.
 OPEN = {
     "ebm-energy": Task(
         model=energy_budget,
         agents=96,
         episode_length=400,
-        judge={"surface_temperature": 1.0, "outgoing_longwave": 0.1, "absorbed_shortwave": 0.1},
+        # Errors of 1 K and of 7 W m⁻² count alike; a forecast makes 0.2 K of 1 W m⁻² too much.
+        judge={"surface_temperature": 1.0, "outgoing_longwave": 0.02, "absorbed_shortwave": 0.02},
+        around={"surface_temperature": 15.0},
         observe=("place",),
         start={"offset": (-5.0, 5.0)},
         splits={
             "validation": {"start": {"offset": (5.0, 10.0)}},
             "test": {"start": {"offset": (-10.0, -5.0)}},
         },
-        smooth=10.0,
+        analysis_every=25,
         summary="D, A, B and albedo of each latitude, judged by temperature and both fluxes",
     ),
     "ebm-twin": Task(
@@ -324,7 +326,7 @@ def make(
         learn=learnt,
         judged=judged,
         reward_shape=task.reward_shape if reward_shape is None else reward_shape,
-        around=around_of(task.around if around is None else around),
+        around=around_of(task.around, dict(judged)) if around is None else around_of(around),
         observed=tuple(dict(judged)) if observed is None else observed,
         tiles=tiling,
         overlap=bool(task.overlap if overlap is None else overlap),
