@@ -19,7 +19,8 @@ from fedrain.agents.agent import Agent, Losses
 from fedrain.agents.algorithm import Algorithm, repeat
 from fedrain.agents.replay import Batch, pack, row_size, take, unpack
 from fedrain.agents.schedule import are_common
-from fedrain.agents.transforms import View, degrees_apart
+from fedrain.agents.transforms import View
+from fedrain.climate.columns import degrees_apart
 from fedrain.envs.spec import AgentSpec
 
 HEALTHY = -1

@@ -13,7 +13,7 @@ import scipy.linalg
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from fedrain.agents.networks import Number
-from fedrain.climate.columns import frozen
+from fedrain.climate.columns import closeness, frozen
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError
 
@@ -175,11 +175,7 @@ class View:
     @cached_property
     def _closeness(self) -> Float[np.ndarray, "region region"]:
         """How much the error of each region counts for the team of each."""
-        places = np.array(self.outside.places)
-        apart = degrees_apart(places)
-        reach = self.transforms.reach
-        weights = np.exp(-apart / reach) if reach else np.ones_like(apart)
-        return frozen(weights / weights.sum(axis=1, keepdims=True))
+        return closeness(np.array(self.outside.places), self.transforms.reach)
 
     def _transformed(self, reward: Float[Array, "*agent"]) -> Float[Array, "*agent"]:
         """A reward above zero, which only other environments have, is transformed likewise."""
@@ -227,15 +223,3 @@ def hats(size: int, most: int) -> Float[np.ndarray, "knot size"]:
     number = min(size, most)
     knots = (np.arange(number) + 0.5) * size / number - 0.5
     return np.stack([np.interp(np.arange(size), knots, weight) for weight in np.eye(number)])
-
-
-def degrees_apart(places: Float[np.ndarray, "region 2"]) -> Float[np.ndarray, "region region"]:
-    """Along a meridian where that is all that differs, otherwise along the great circle."""
-    latitude, longitude = places.T
-    if np.ptp(longitude) == 0:
-        return np.abs(latitude[:, None] - latitude)
-    phi, around = np.deg2rad(latitude), np.deg2rad(longitude)
-    cosine = np.sin(phi)[:, None] * np.sin(phi) + np.cos(phi)[:, None] * np.cos(phi) * np.cos(
-        around[:, None] - around
-    )
-    return np.rad2deg(np.arccos(np.clip(cosine, -1, 1)))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Arguments of `make` that are options, and those of `configure` beside them.
 ENVIRONMENT = (
     "agents", "model", "latitudes", "backend", "bounds", "static", "learn", "judge",
-    "reward_shape", "observe",
+    "reward_shape", "around", "observe",
     "target", "start", "forcing", "ramp", "noise", "split", "analysis_every", "smooth", "tiles",
     "overlap", "unapplied", "unclipped", "judged_early", "judged_over", "episode_length",
 )  # fmt: skip
@@ -30,7 +30,7 @@ EXPERIMENT = (
 #: What may be named again beside a stored experiment.
 REFERENCES = ("env", "model", "algo")
 #: Options that may be given more than once, by name=value.
-_REPEATED = ("bounds", "static", "judge", "start", "forcing", "settings")
+_REPEATED = ("bounds", "static", "judge", "around", "start", "forcing", "settings")
 
 
 def add_experiment(parser: argparse.ArgumentParser, extend: bool = False) -> None:
@@ -154,6 +154,13 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
         help="fields that agents are judged by, with commas between (the model's first)",
     )
     group.add_argument("--reward-shape", metavar="NAME", help="square (default) or log")
+    group.add_argument(
+        "--around",
+        type=values.named(values.number),
+        action="append",
+        metavar="FIELD=DEGREES",
+        help="judged fields of which errors nearby count too, e times less every so many degrees",
+    )
     group.add_argument(
         "--observe",
         type=values.names,

@@ -272,6 +272,27 @@ class Regions:
         return f"{text}, {west:g}°E to {west + 360 / self.layout[1]:g}°E"
 
 
+def degrees_apart(places: Float[np.ndarray, "place 2"]) -> Float[np.ndarray, "place place"]:
+    """Between places (°N, °E): along the meridian if they share one, or the great circle."""
+    latitude, longitude = places.T
+    if np.ptp(longitude) == 0:
+        return np.abs(latitude[:, None] - latitude)
+    phi, around = np.deg2rad(latitude), np.deg2rad(longitude)
+    cosine = np.sin(phi)[:, None] * np.sin(phi) + np.cos(phi)[:, None] * np.cos(phi) * np.cos(
+        around[:, None] - around
+    )
+    return np.rad2deg(np.arccos(np.clip(cosine, -1, 1)))
+
+
+def closeness(
+    places: Float[np.ndarray, "place 2"], reach: float
+) -> Float[np.ndarray, "place place"]:
+    """How much each place counts for each: e times less every ``reach`` degrees; 0: all alike."""
+    apart = degrees_apart(places)
+    weights = np.exp(-apart / reach) if reach else np.ones_like(apart)
+    return frozen(weights / weights.sum(axis=1, keepdims=True))
+
+
 def divisors(number: int) -> list[int]:
     """The numbers of agents that divide so many columns equally."""
     return [d for d in range(1, number + 1) if number % d == 0]

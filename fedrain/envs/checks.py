@@ -30,6 +30,10 @@ def check_setup(environment: "Setup") -> None:
             raise InputError(f"no field can be called {one.name!r}: it means something else")
     for name, _ in environment.judged:
         environment.field(name)
+    judged = [name for name, _ in environment.judged]
+    for name, _ in environment.around:
+        if name not in judged:
+            raise unknown("judged field", name, judged)
     for name in environment.observed:
         if name not in EXTRAS:
             environment.field(name)

@@ -6,8 +6,9 @@ An agent is judged by the fields of its own region: its reward is
 
 not area weighted (or, with ``reward_shape`` "log", − Σ log(1 + √(weight × mean)): then a field that
 is far off does not drown the others), and less a penalty on rough parameters where there is one
-(:attr:`EnvParams.smooth`). With one agent its region is the globe. In a shared climate the agents'
-parameters of each column are laid side by side, and each other parameter is the mean of the
+(:attr:`EnvParams.smooth`). Of a field that is judged ``around`` a column the squares of all columns
+count, those near it more. With one agent its region is the globe. In a shared climate the
+agents' parameters of each column are laid side by side, and each other parameter is the mean of the
 agents' proposals. No state is terminal; episodes are truncated.
 
 The target is that of the task, that of the moment where the model knows one
@@ -49,6 +50,7 @@ class Environment(Setup):
         judged: Judged fields with their weights.
         reward_shape: ``"square"``: minus the weighted mean squares; ``"log"``: of each judged field
             minus log(1 + the weighted root mean square).
+        around: Judged fields of which errors nearby count too, e times less every so many degrees.
         observed: What agents see: fields, and ``target``, ``error``, ``season``, ``place``.
         tiles: Rows and columns of regions, of latitude–longitude columns.
         overlap: Whether bands may share latitudes, where they do not divide them equally.
@@ -94,6 +96,8 @@ class Environment(Setup):
         }
         climate, forcing, truth = jax.vmap(start)(keys, spread)
         state = State(climate, forcing, jnp.zeros((), jnp.int32), truth)
+        if params.analysis_every is not None:  # the first forecast starts from an analysis, too
+            state = self._analysed(state, params)
         return state, self.observe(state, params, key)
 
     def step(
@@ -166,9 +170,10 @@ class Environment(Setup):
     def reward(self, state: State, params: EnvParams) -> Float[Array, " agent"]:
         """How well each agent's own region fits the target."""
         errors = self.errors(state, params)
+        nearby = self._squares_nearby(state, params) if self.around else {}
         total: Any = 0.0
         for name, weight in self.judged:
-            squares = errors[name] ** 2
+            squares = nearby[name] if name in nearby else errors[name] ** 2
             mean = squares.reshape(squares.shape[0], -1).mean(axis=-1)
             score = mean if weight == 1 else weight * mean
             if self.reward_shape == "log":
@@ -176,6 +181,18 @@ class Environment(Setup):
                 score = jnp.log1p(jnp.sqrt(score + jnp.finfo(score.dtype).tiny))
             total = total - score
         return total
+
+    def _squares_nearby(
+        self, state: State, params: EnvParams
+    ) -> dict[str, Float[Array, "agent cell ..."]]:
+        """Squared errors of each agent's own region, with those around each column."""
+        seen = jax.vmap(self.model.observe)(state.climate)
+        targets, found = self.targets(state, params), {}
+        for name, near in self.closeness.items():
+            squares = (seen[name] - targets[name].astype(seen[name].dtype)) ** 2
+            mixed = jnp.tensordot(squares, jnp.asarray(near, squares.dtype), ((1,), (1,)))
+            found[name] = self.own(jnp.moveaxis(mixed, -1, 1))  # levels come after the columns
+        return found
 
     def roughness(
         self, parameters: dict[str, Float[Array, "climate ..."]]

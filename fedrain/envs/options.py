@@ -102,6 +102,20 @@ def judged_fields(judge: Any, model: ClimateModel) -> tuple[tuple[str, float], .
     return tuple((name, float(weight)) for name, weight in pairs)
 
 
+def around_of(around: Any, among: Any = None) -> tuple[tuple[str, float], ...]:
+    """Judged fields of which errors nearby count too, with degrees; 0: none nearby.
+
+    Those of a task are left out where they are not ``among`` what is judged.
+    """
+    if not isinstance(around, Mapping):
+        raise InputError("around is given by field, as {'surface_temperature': 10}")
+    for name, degrees in around.items():
+        if not _is_number(degrees) or degrees < 0:
+            raise InputError(f"around {name}: degrees are a number from 0, not {degrees!r}")
+    chosen = {name: d for name, d in around.items() if d and (among is None or name in among)}
+    return tuple((str(name), float(degrees)) for name, degrees in chosen.items())
+
+
 def names_of(what: str, names: Any) -> tuple[str, ...] | None:
     """Names from a sequence, or from text with commas between them."""
     if names is None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from fedrain.climate.columns import Regions, frozen
+from fedrain.climate.columns import Regions, closeness, frozen
 from fedrain.climate.fields import (
     ABSORBED_SHORTWAVE,
     OUTGOING_LONGWAVE,
@@ -44,6 +44,7 @@ class Setup:
     learn: tuple[str, ...] | None = None
     judged: tuple[tuple[str, float], ...] = ()
     reward_shape: str = "square"
+    around: tuple[tuple[str, float], ...] = ()
     observed: tuple[str, ...] = ()
     tiles: tuple[int, int] | None = None
     overlap: bool = False
@@ -121,6 +122,14 @@ class Setup:
     def judged_fields(self) -> tuple[Field, ...]:
         """The fields that agents are judged by, the first of which stands in skill tables."""
         return tuple(self.field(name) for name, _ in self.judged)
+
+    @cached_property
+    def closeness(self) -> dict[str, Float[np.ndarray, "column column"]]:
+        """How much the error of each column counts in each, of fields that are judged around it."""
+        columns = self.model.columns
+        east = np.zeros(len(columns)) if columns.longitude is None else columns.longitude
+        places = np.stack([columns.latitude, east], axis=1)
+        return {name: closeness(places, reach) for name, reach in self.around}
 
     @cached_property
     def flux_references(self) -> dict[str, Float[np.ndarray, " column"]]:

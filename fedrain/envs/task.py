@@ -30,6 +30,8 @@ class Task:
         judge: Fields that are judged, with their weights; the model's first, if it is None.
         reward_shape: ``"square"``, the weighted mean squares added up; or ``"log"``, of each field
             log(1 + its weighted root mean square).
+        around: Judged fields of which errors nearby count too, for what is carried from column to
+            column: e times less every so many degrees.
         observe: What agents see: fields, ``"target"``, ``"error"``, ``"season"``, ``"place"``;
             the judged fields, if it is None.
         target: See :func:`fedrain.climate.target_fields`.
@@ -66,6 +68,7 @@ class Task:
     learn: Sequence[str] | None = None
     judge: Mapping[str, float] | Sequence[str] | None = None
     reward_shape: str = "square"
+    around: Mapping[str, float | int] = field(default_factory=dict)
     observe: Sequence[str] | None = None
     target: Target = None
     start: Mapping[str, Bounds] = field(default_factory=dict)

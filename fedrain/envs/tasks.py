@@ -20,10 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from fedrain.climate import (
-    ClimateModel,
-    check_model,
-)
+from fedrain.climate import ClimateModel, check_model
 from fedrain.climate.climatology import Target
 from fedrain.climate.model import same_structure
 from fedrain.envs.environment import Environment
@@ -40,6 +37,7 @@ from fedrain.envs.models import (
 )
 from fedrain.envs.options import (
     analysis_of,
+    around_of,
     completed,
     forcings,
     judged_fields,
@@ -72,20 +70,22 @@ PAPER = {
     ),
     "ebm-v3": Task(summary="the agents share one climate; each sees and sets its region"),
 }
-#: Right for the right reasons. Errors of 1 K and of 3 W m⁻² count alike.
+#: Right for the right reasons.
 OPEN = {
     "ebm-energy": Task(
         model=energy_budget,
         agents=96,
         episode_length=400,
-        judge={"surface_temperature": 1.0, "outgoing_longwave": 0.1, "absorbed_shortwave": 0.1},
+        # Errors of 1 K and of 7 W m⁻² count alike; a forecast makes 0.2 K of 1 W m⁻² too much.
+        judge={"surface_temperature": 1.0, "outgoing_longwave": 0.02, "absorbed_shortwave": 0.02},
+        around={"surface_temperature": 15.0},
         observe=("place",),
         start={"offset": (-5.0, 5.0)},
         splits={
             "validation": {"start": {"offset": (5.0, 10.0)}},
             "test": {"start": {"offset": (-10.0, -5.0)}},
         },
-        smooth=10.0,
+        analysis_every=25,
         summary="D, A, B and albedo of each latitude, judged by temperature and both fluxes",
     ),
     "ebm-twin": Task(
@@ -216,6 +216,7 @@ def make(
     learn: Sequence[str] | str | None = None,
     judge: Mapping[str, float] | Sequence[str] | str | None = None,
     reward_shape: str | None = None,
+    around: Mapping[str, float | int] | None = None,
     observe: Sequence[str] | str | None = None,
     target: Target = None,
     start: Mapping[str, Bounds] | Bounds = None,
@@ -250,6 +251,7 @@ def make(
         learn: Symbols of the parameters that agents set; the others keep their static values.
         judge: Fields that agents are judged by, with weights: ``{"surface_temperature": 1.0}``.
         reward_shape: ``"square"`` or ``"log"``; see :class:`Task`.
+        around: Degrees over which errors nearby count too, e times less, by judged field.
         observe: What agents see: fields, ``"target"``, ``"error"``, ``"season"``, ``"place"``.
         target: NetCDF file, DataArray or values of the judged fields.
         start: Arguments of the model's ``init``: numbers, or pairs to draw between in each
@@ -324,6 +326,7 @@ def make(
         learn=learnt,
         judged=judged,
         reward_shape=task.reward_shape if reward_shape is None else reward_shape,
+        around=around_of(task.around, dict(judged)) if around is None else around_of(around),
         observed=tuple(dict(judged)) if observed is None else observed,
         tiles=tiling,
         overlap=bool(task.overlap if overlap is None else overlap),

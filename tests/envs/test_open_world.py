@@ -7,7 +7,7 @@ import pytest
 
 from fedrain.climate import EnergyBudgetModel, IceAlbedoModel
 from fedrain.envs import Task, make
-from fedrain.envs.options import changed_params
+from fedrain.envs.options import around_of, changed_params
 from fedrain.errors import InputError
 
 
@@ -81,6 +81,7 @@ def test_without_a_truth_an_analysis_is_the_target():
     environment = make("ebm-energy", analysis_every=4)
     states, _, _ = play(environment, static(environment), steps=4)
     target = environment.params.target["surface_temperature"]
+    np.testing.assert_allclose(states[0].climate.temperature[0], target, rtol=1e-6)
     np.testing.assert_allclose(states[4].climate.temperature[0], target, rtol=1e-6)
     assert np.abs(states[3].climate.temperature[0] - target).max() > 0.1
 
@@ -113,14 +114,37 @@ def test_rough_parameters_cost_as_much_as_they_should():
 
 
 def test_a_logarithmic_reward_adds_up_the_fields():
-    log, square = (make("ebm-energy", smooth=0, reward_shape=s) for s in ("log", "square"))
+    options = {"around": {}, "analysis_every": 0, "judge": "surface_temperature,outgoing_longwave"}
+    log, square = (make("ebm-energy", reward_shape=s, **options) for s in ("log", "square"))
     states, rewards, _ = play(log, static(log), steps=3)
     errors = log.errors(states[-1], log.params)
     expected = -sum(
         np.log1p(np.sqrt(weight) * np.abs(errors[name][:, 0])) for name, weight in log.judged
     )
     np.testing.assert_allclose(rewards[-1], expected, rtol=1e-4)
-    assert (rewards[-1] > play(square, static(square), steps=3)[1][-1]).all()
+    plain = play(square, static(square), steps=3)[1][-1]
+    np.testing.assert_allclose(plain, -sum(np.square(errors[n][:, 0]) for n, _ in log.judged), 1e-4)
+
+
+@pytest.mark.parametrize("agents", [96, 6])
+def test_errors_nearby_count_by_their_distance(agents):
+    options = {"agents": agents, "smooth": 0, "judge": {"surface_temperature": 2.0}}
+    environment = make("ebm-energy", around={"surface_temperature": 15.0}, **options)
+    alone = make("ebm-energy", around={"surface_temperature": 0}, **options)
+    states, rewards, _ = play(environment, static(environment), steps=3)
+    latitude = environment.model.columns.latitude
+    error = (
+        np.asarray(states[-1].climate.temperature[0])
+        - environment.params.target["surface_temperature"]
+    )
+    each = []
+    for here in latitude:
+        weights = np.exp(-np.abs(latitude - here) / 15)
+        each.append((weights * error**2).sum() / weights.sum())
+    expected = -2 * np.reshape(each, (agents, -1)).mean(1)
+    np.testing.assert_allclose(rewards[-1], expected, rtol=1e-4)
+    own = -2 * (error**2).reshape(agents, -1).mean(1)
+    np.testing.assert_allclose(play(alone, static(alone), steps=3)[1][-1], own, rtol=1e-4)
 
 
 def test_every_learnt_parameter_changes_the_state():
@@ -163,6 +187,8 @@ def test_every_learnt_parameter_changes_the_state():
         ({"name": "ebm-twin", "analysis_every": -1}, "must be an integer from 0, not -1"),
         ({"name": "ebm-twin", "target": np.zeros(96)}, "another at every step"),
         ({"name": "ebm-energy", "smooth": -1.0}, "smooth must be a number from 0"),
+        ({"name": "ebm-energy", "around": {"ozone": 3.0}}, "no judged field 'ozone'"),
+        ({"name": "ebm-energy", "around": {"surface_temperature": -3}}, "a number from 0, not -3"),
         ({"name": "ebm-energy", "reward_shape": "cube"}, "there is no reward shape 'cube'"),
         ({"name": "ebm-v3", "ramp": 10}, "ramp cannot apply"),
         ({"name": "ebm-v3", "learn": "A,A"}, "a name is given twice"),
@@ -173,6 +199,11 @@ def test_every_learnt_parameter_changes_the_state():
 def test_what_cannot_apply_is_refused(options, said):
     with pytest.raises(InputError, match=said):
         make(**options)
+
+
+def test_around_is_given_by_field():
+    with pytest.raises(InputError, match="around is given by field"):
+        around_of(10.0)
 
 
 def test_a_truth_must_suit_the_model():

@@ -46,7 +46,7 @@ def budget_parameters(grid: Grid | None = None) -> Table:
     )
     return Table(
         (
-            Parameter("D", paper["D"].name, "W m-2 K-1", 0.6, 0.05, 3.0, scope="column"),
+            Parameter("D", paper["D"].name, "W m-2 K-1", 0.6, 0.05, 1.5, scope="column"),
             A,
             paper["B"],
             Parameter("albedo", "planetary albedo", "1", albedo, 0.1, 0.9, scope="column"),
