@@ -1,5 +1,6 @@
 """Rivals of the agents in the study of ``gcm-twin``: constants by EnKI, and by a gradient."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ ITERATIONS = 6
 #: Steps of Adam take so many forecasts of a day; a gradient counts as so many days of the model.
 BATCH, GRADIENT_COSTS = 5, 4
 CORRELATION = 12.0  # degrees over which the prior's parameters are alike
+POINTS = 6  # of its learning curve
 #: Of the error that a value of a target is said to have, over the spread of the prior's.
 TOLERANCE = 0.1
 
@@ -45,8 +47,10 @@ def _constants(environment: Environment, z: np.ndarray) -> dict[str, Any]:
 
 def enki_constants(
     environment: Environment, seed: int, days: int, forecasts: bool = False
-) -> tuple[dict[str, Any], int]:
-    """The mean of an ensemble after ES-MDA: by the mean of free runs of 30 days, or by forecasts.
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The mean of an ensemble after each update of ES-MDA, and the days that it took so far.
+
+    Members are judged by the mean of a free run of 30 days, or by forecasts.
 
     Forecasts are of a day, from as many days of the truth as a free run has.
     """
@@ -96,7 +100,7 @@ def enki_constants(
         states = jax.vmap(seen)(jax.tree.map(lambda every: every[:last], record.states))
         truth = np.asarray(states).mean(0)
     method = None
-    for _ in range(ITERATIONS):
+    for iteration in range(ITERATIONS):
         members = z.T.reshape(ensemble, rows, len(latitudes))
         # All members start on the same day: what differs is what their parameters do.
         outcomes = [np.asarray(run(record, jnp.asarray(m, jnp.float32), first)) for m in members]
@@ -109,8 +113,8 @@ def enki_constants(
         finite = np.isfinite(results).all(axis=0)
         method.prepare_assimilation(Y=results[:, finite])
         z[:, finite] = method.assimilate_batch(X=z[:, finite])
-    mean = z.mean(axis=1).reshape(rows, len(latitudes))
-    return _constants(environment, mean), ensemble * ITERATIONS * length
+        mean = z.mean(axis=1).reshape(rows, len(latitudes))
+        yield ensemble * (iteration + 1) * length, _constants(environment, mean)
 
 
 def _weather(environment: Environment, seen: Any) -> np.ndarray:
@@ -124,7 +128,7 @@ def _weather(environment: Environment, seen: Any) -> np.ndarray:
 
 def gradient_constants(
     environment: Environment, seed: int, days: int, rate: float = 0.05
-) -> tuple[dict[str, Any], int]:
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Adam on the squared errors of forecasts of a day, through the model's own gradient."""
     model, record = environment.model, environment.params.record
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
@@ -156,4 +160,5 @@ def gradient_constants(
             raise RuntimeError("no gradient of this step is finite")
         change, moments = method.update(sum(slopes) / len(slopes), moments)
         z = z + change * (1 - 0.9 * step / steps)
-    return _constants(environment, np.asarray(z)), steps * BATCH * GRADIENT_COSTS
+        if (step + 1) * POINTS // steps > step * POINTS // steps:
+            yield (step + 1) * BATCH * GRADIENT_COSTS, _constants(environment, np.asarray(z))
