@@ -16,7 +16,7 @@ LARGEST = 8
 BANDS = 6
 #: A parameter is identifiable in a band where what it does, and no mix of the others can undo,
 #: is so many times what is left of the error with the right parameters.
-TIMES = 2.0
+TIMES = 3.0
 
 
 def screen(say: Any = print) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from fedrain.envs import Environment, make
 #: Test forecasts: first days of the record's last part, and how many days ahead.
 FIRST_DAYS, AHEAD = tuple(range(320, 390, 5)), (1, 5)
 #: Of these, the days of the points of a learning curve.
-CURVE_DAYS = FIRST_DAYS[::3]
+CURVE_DAYS = FIRST_DAYS[::5]
 #: Days of a free run: before and while its climate is taken.
 SETTLE, CLIMATE = 60, 300
 #: Free runs are judged by what a climate differs in: one over the mean square errors of the

@@ -13,8 +13,7 @@ from fedrain.envs import Task, make
 from fedrain.envs.episode import Record
 from fedrain.errors import InputError
 from fedrain.experiment import configure, train
-from fedrain.experiment.response import responses
-
+from fedrain.experiment.response import response_table
 
 TABLE = ParameterTable((Parameter("B", "slope", "W m-2 K-1", 2.0, 1.0, 3.0, "column"),))
 
@@ -79,19 +78,34 @@ def test_the_feedback_is_that_of_the_equations():
     )
 
 
-def test_the_truth_of_a_record_is_known_by_its_parameters(tmp_path):
+#: The mean of B over the area of the four columns of the record's truth.
+TRUTH = float(Atmosphere().columns.mean(np.array([1.0, 1.5, 2.5, 3.0])))
+
+
+def test_the_truth_of_a_record_is_known_by_its_parameters():
     environment = make(TASK)
     np.testing.assert_allclose(environment.truths_actions[:, 0], [1.0, 1.5, 2.5, 3.0])
-    assert make(TASK, bounds={"B": (1.2, 3.0)}).truths_actions is None  # agents cannot reach it
+    held = jnp.asarray(environment.truths_actions, jnp.float32)
+    found = respond(environment, hold_actions, held)["model"]  # compiled already, above
+    assert found[4.0].feedback == pytest.approx(TRUTH + 0.5, abs=1e-3)
+    # Agents that cannot reach it, or set something else, cannot show its response.
+    assert make(TASK, bounds={"B": (1.2, 3.0)}).truths_actions is None
+    assert make("ebm-v3", latitudes=12).truths_actions is None
+
+
+@pytest.mark.slow
+def test_the_response_of_a_run(tmp_path):
     experiment = configure(
         env=TASK, preset="forecast", algo="ddpg", episodes=1,
         settings={"warmup_steps": 1, "batch_size": 4, "width": 4},
     )  # fmt: skip
     run = train(experiment, tmp_path / "run", figures=False, say=str)
-    found = responses(run, say=str)
+    found = run.respond(say=str)
     assert set(found) == {"policy", "static", "truth"}  # it has no gradient to seek constants by
-    by_area = float(environment.model.columns.mean(np.array([1.0, 1.5, 2.5, 3.0])))
-    assert found["truth"][4.0].feedback == pytest.approx(by_area + 0.5, abs=1e-3)
+    assert found["truth"][4.0].feedback == pytest.approx(TRUTH + 0.5, abs=1e-3)
+    table = response_table(found)
+    assert "no warming" in table
+    assert f"{TRUTH + 0.5:.2f}" in table
 
 
 def test_a_model_that_nothing_warms_has_no_response():
