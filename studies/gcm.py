@@ -1,8 +1,9 @@
 """The study of ``gcm-twin``: agents, ensembles and gradients find the parameters of a truth.
 
     python studies/gcm.py screen            # what each parameter of SPEEDY does
-    python studies/gcm.py train [CELL ...]  # each cell, seed by seed; resumes what was cut short
-    python studies/gcm.py climate [CELL ...]  # the climate of what was found, in a free run
+    python studies/gcm.py train [CELL[-SEED] ...]  # seed by seed; resumes what was cut short
+    python studies/gcm.py latitudes         # errors by latitude of what was found
+    python studies/gcm.py climate [CELL ...]  # longer forecasts, and the climate in a free run
     python studies/gcm.py tables            # from the stored results
     python studies/gcm.py figures
 
@@ -23,6 +24,7 @@ from gcm_skill import (
     AHEAD,
     CURVE_DAYS,
     FREE,
+    by_latitude,
     climate,
     climate_errors,
     forecast_errors,
@@ -182,9 +184,9 @@ def rounded(values: dict[str, Any]) -> dict[str, Any]:
 def train(names: list[str]) -> None:
     """Every seed that has no result yet, seed by seed so that all cells have one early."""
     for seed in SEEDS:
-        for name in names or CELLS:
+        for name in CELLS:
             path = RESULTS / f"{name}-{seed}.json"
-            if not path.exists():
+            if not path.exists() and (not names or {name, path.stem} & set(names)):
                 write_json(path, find(name, seed))
                 print(f"{path.name}: written", flush=True)
 
@@ -206,6 +208,15 @@ def free_runs(names: list[str]) -> None:
             print(f"{path.name}: climate added", flush=True)
 
 
+def latitudes() -> None:
+    """Errors by latitude of every result that has none yet."""
+    for path in sorted(RESULTS.glob("*.json")):
+        held = read_json(path)
+        if "cell" in held and "by_latitude" not in held:
+            values = {s: np.array(v) for s, v in held["parameters"].items()}
+            write_json(path, {**held, "by_latitude": by_latitude(values)})
+
+
 def stored() -> dict[str, list[dict[str, Any]]]:
     """The results, by cell."""
     found: dict[str, list[dict[str, Any]]] = {}
@@ -224,6 +235,8 @@ def main(arguments: list[str]) -> None:
         write_json(RESULTS / "screening.json", screen())
     elif what in ("train", "climate"):
         {"train": train, "climate": free_runs}[what](names)
+    elif what == "latitudes":
+        latitudes()
     else:
         import gcm_figures
 

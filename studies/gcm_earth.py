@@ -1,13 +1,13 @@
 """The study of ``gcm-ncep``: agents over the Earth, judged by the reanalysis.
 
     python studies/gcm_earth.py train         # each seed; resumes what was cut short
-    python studies/gcm_earth.py judge         # a year of each, and a year of a warmer sea
+    python studies/gcm_earth.py judge         # test episodes of each, and with a warmer sea
     python studies/gcm_earth.py tables
 
 A policy sees its place and the time of year: what it sets is a table of days and latitudes. It is
-judged in a free run of a year from the record's second, which training does not start from: by the
-errors of six means of 55 days, after 35 that nobody judges. A second run, with a sea that is 4 K
-warmer, gives the response.
+judged as the task judges: by the mean of the last 60 of 90 days that run free, from states of the
+record's second year, which training does not start from, half a year apart. The same episodes
+with a sea that is 4 K warmer give the response.
 """
 
 import sys
@@ -32,9 +32,9 @@ from fedrain.tables import Table
 HERE = Path(__file__).parent.parent
 RESULTS, RUNS = HERE / "results" / "studies" / "gcm_earth", HERE / "runs" / "gcm_earth"
 SEEDS = (0, 1, 2)
-EPISODES = 8
-#: Of the year that is judged: days until the air has followed, and windows of so many days.
-SETTLE, WINDOWS, WINDOW = 35, 6, 55
+EPISODES = 6
+#: Test episodes, their starts evenly through the year.
+STARTS = 2
 DAYS = 365
 FLUXES = ("outgoing_longwave", "absorbed_shortwave")
 OPTIONS: dict[str, Any] = {
@@ -90,83 +90,81 @@ def by_day(experiment: Any, actors: Any) -> dict[str, np.ndarray]:
 
 
 @cache
-def _year() -> Any:
-    """Sums over the windows of what is seen and of the target, and over the year of the fluxes."""
+def _episode() -> Any:
+    """Means over the judged days of an episode: of what is seen, and of the target."""
     environment = earth()
     model = environment.model
-    names = [name for name, _ in environment.judged]
+    length, over = environment.episode_length, environment.judged_over
 
     @jax.jit
-    def year(state: Any, table: Any, static: Any, forcing: Any) -> Any:
+    def episode(state: Any, table: Any, static: Any, forcing: Any) -> Any:
         def day(carry: Any, number: Any) -> Any:
-            state, seen, known, fluxes = carry
+            state, seen, known = carry
             own = {s: every[state["day"] % DAYS] for s, every in table.items()}
             state = model.step(state, {**static, **own}, forcing)
-            shown, target = model.observe(state), model.target_at(state)
-            window = (number - SETTLE) // WINDOW
-            counts = jnp.where(number >= SETTLE, jnp.arange(WINDOWS) == window, False) / WINDOW
+            share = (number >= length - over) / over
 
             def add(sums: Any, values: Any) -> Any:
-                return {
-                    n: sums[n] + counts.reshape(-1, *[1] * values[n].ndim) * values[n]
-                    for n in names
-                }
+                return {n: sums[n] + share * values[n] for n in sums}
 
-            total = {n: fluxes[n] + (number >= SETTLE) * shown[n] for n in fluxes}
-            return (state, add(seen, shown), add(known, target), total), None
+            return (
+                state,
+                add(seen, model.observe(state)),
+                add(known, model.target_at(state)),
+            ), None
 
         shown = model.observe(state)
-        nothing = {n: jnp.zeros((WINDOWS, *shown[n].shape)) for n in names}
-        none = {n: jnp.zeros_like(shown[n]) for n in FLUXES}
-        days = jnp.arange(SETTLE + WINDOWS * WINDOW)
-        return jax.lax.scan(day, (state, nothing, nothing, none), days)[0][1:]
+        nothing = {n: jnp.zeros_like(shown[n]) for n, _ in environment.judged}
+        return jax.lax.scan(day, (state, nothing, nothing), jnp.arange(length))[0][1:]
 
-    return year
+    return episode
 
 
-def a_year(table: dict[str, Any], warmer: float = 0.0) -> dict[str, Any]:
-    """What a year with these parameters shows, and its target."""
+def episodes(table: dict[str, Any], warmer: float = 0.0) -> dict[str, Any]:
+    """What the test episodes with these parameters show, and their targets: ``[episode, …]``."""
     environment = earth()
     model, record = environment.model, environment.params.record
     static = model.table.static(len(model.columns))
     full = {k: jnp.asarray(v, jnp.float32) for k, v in static.items()}
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
     forcing["sst"] = jnp.float32(warmer)
-    state = record.at(int(record.test[0]))
-    own = {s: jnp.asarray(v, jnp.float32) for s, v in table.items()}
-    if not own:
-        own = {"albcl": jnp.tile(full["albcl"], (DAYS, 1))}
-    seen, known, fluxes = jax.device_get(_year()(state, own, full, forcing))
-    return {"seen": seen, "known": known, "fluxes": fluxes}
+    first, end = (int(one) for one in record.test)
+    starts = [first + (end - first) * k // STARTS for k in range(STARTS)]
+    # The defaults are a table too, so that one program serves all.
+    own = {row.symbol: np.broadcast_to(static[row.symbol], (DAYS, len(model.columns)))
+           for row in environment.learnt} | table  # fmt: skip
+    own = {s: jnp.asarray(v, jnp.float32) for s, v in own.items()}
+    every = [jax.device_get(_episode()(record.at(start), own, full, forcing)) for start in starts]
+    seen, known = (jax.tree.map(lambda *parts: np.stack(parts).astype(float), *which)
+                   for which in zip(*every, strict=True))  # fmt: skip
+    return {"seen": seen, "known": known}
 
 
 def judge(table: dict[str, Any]) -> dict[str, Any]:
     """Errors, energy budget, and the response to a warmer sea."""
-    environment = earth()
-    columns = environment.model.columns
-    now, warm = a_year(table), a_year(table, WARMER)
+    columns = earth().model.columns
+    usual, warm = episodes(table), episodes(table, WARMER)
 
-    def globe(fluxes: Any, name: str) -> float:
-        return float(columns.mean(np.asarray(fluxes[name], float))) / (WINDOWS * WINDOW)
+    def globe(shown: dict[str, Any], name: str) -> float:
+        return float(columns.mean(shown[name].mean(0)))
 
-    errors, profile = {}, {}
-    for name, _ in environment.judged:
-        apart = np.asarray(now["seen"][name], float) - np.asarray(now["known"][name])
-        squares = (apart**2).reshape(WINDOWS, len(columns), -1).mean((0, 2))
+    errors, bias = {}, {}
+    for name, _ in earth().judged:
+        apart = usual["seen"][name] - usual["known"][name]
+        squares = (apart**2).reshape(STARTS, len(columns), -1).mean((0, 2))
         errors[name] = round(float(np.sqrt(columns.mean(squares))), 4)
-        profile[name] = np.round(apart.mean(0), 3).tolist()
-    leaves, enters = (globe(now["fluxes"], name) for name in FLUXES)
-    change = [
-        (globe(warm["fluxes"], name) - globe(now["fluxes"], name)) / WARMER for name in FLUXES
-    ]
+        bias[name] = np.round(apart, 3).tolist()
+    leaves, enters = (globe(usual["seen"], name) for name in FLUXES)
+    more, light = (globe(warm["seen"], name) for name in FLUXES)
+    longwave, shortwave = (more - leaves) / WARMER, (light - enters) / WARMER
     return {
         "errors": errors,
         "total": round(total(errors), 4),
-        "profile": profile,
+        "bias": bias,
         "budget": {"outgoing_longwave": round(leaves, 2), "absorbed_shortwave": round(enters, 2),
                    "net": round(enters - leaves, 2)},
-        "response": {"longwave": round(change[0], 3), "shortwave": round(change[1], 3),
-                     "feedback": round(change[0] - change[1], 3)},
+        "response": {"longwave": round(longwave, 3), "shortwave": round(shortwave, 3),
+                     "feedback": round(longwave - shortwave, 3)},
     }  # fmt: skip
 
 

@@ -113,6 +113,14 @@ def forecast_errors(
     }
 
 
+def by_latitude(values: dict[str, Any]) -> dict[str, Any]:
+    """Root mean square errors of forecasts of a day, by latitude (and level)."""
+    full, record = in_full(values), twin().params.record
+    every = [jax.device_get(_forecast(1)(record, full, jnp.int32(day))) for day in FIRST_DAYS]
+    mean = jax.tree.map(lambda *days: np.mean(days, axis=0)[0], *every)
+    return {name: np.round(np.sqrt(one), 5).tolist() for name, one in mean.items()}
+
+
 def climate_errors(values: dict[str, Any], start: int = 300) -> dict[str, Any]:
     """Errors of the mean over a free run, and the mean itself by latitude."""
     own = jax.device_get(_free()(twin().params.record, in_full(values), jnp.int32(start)))
