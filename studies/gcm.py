@@ -4,7 +4,7 @@
     python studies/gcm.py train [CELL[-SEED] ...]  # seed by seed; resumes what was cut short
     python studies/gcm.py latitudes         # errors by latitude of what was found
     python studies/gcm.py climate [CELL ...]  # longer forecasts, and the climate in a free run
-    python studies/gcm.py tables            # from the stored results
+    python studies/gcm.py tables            # of both studies, from the stored results
     python studies/gcm.py figures
 
 Every seed of a cell that is finished is a small file in results/studies/gcm; what is there is not
@@ -217,15 +217,6 @@ def latitudes() -> None:
             write_json(path, {**held, "by_latitude": by_latitude(values)})
 
 
-def stored() -> dict[str, list[dict[str, Any]]]:
-    """The results, by cell."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(RESULTS.glob("*.json")):
-        if "cell" in (held := read_json(path)):
-            found.setdefault(held["cell"], []).append(held)
-    return found
-
-
 def main(arguments: list[str]) -> None:
     """Run one part of the study."""
     what, names = (arguments or ["tables"])[0], arguments[1:]
@@ -239,8 +230,9 @@ def main(arguments: list[str]) -> None:
         latitudes()
     else:
         import gcm_figures
+        import gcm_tables
 
-        {"tables": gcm_figures.tables, "figures": gcm_figures.figures}[what](stored())
+        {"tables": gcm_tables.show, "figures": gcm_figures.make}[what]()
 
 
 if __name__ == "__main__":

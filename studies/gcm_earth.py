@@ -1,8 +1,7 @@
 """The study of ``gcm-ncep``: agents over the Earth, judged by the reanalysis.
 
-    python studies/gcm_earth.py train         # each seed; resumes what was cut short
-    python studies/gcm_earth.py judge         # test episodes of each, and with a warmer sea
-    python studies/gcm_earth.py tables
+    python studies/gcm_earth.py train [SEED ...]  # resumes what was cut short
+    python studies/gcm_earth.py judge             # test episodes of each, and with a warmer sea
 
 A policy sees its place and the time of year: what it sets is a table of days and latitudes. It is
 judged as the task judges: by the mean of the last 60 of 90 days that run free, from states of the
@@ -27,7 +26,6 @@ from fedrain.experiment.evaluation import policy_actions
 from fedrain.experiment.run import Run
 from fedrain.experiment.training import Session
 from fedrain.io import alone_in, read_json, write_json
-from fedrain.tables import Table
 
 HERE = Path(__file__).parent.parent
 RESULTS, RUNS = HERE / "results" / "studies" / "gcm_earth", HERE / "runs" / "gcm_earth"
@@ -61,6 +59,7 @@ def train(seed: int) -> None:
     every = by_day(experiment, actors)
     returns = Run(folder).returns.returns.isel(seed=0).mean("agent").values
     write_json(RESULTS / f"{seed}.json", {
+        "label": f"agents, seed {seed}",
         "seed": seed,
         "days": EPISODES * earth().episode_length,
         "seconds": round(time.perf_counter() - begin, 1),
@@ -181,7 +180,7 @@ def in_days(stored: dict[str, Any]) -> dict[str, np.ndarray]:
 def judge_all() -> None:
     """The defaults, and every seed that has not been judged yet."""
     if not (path := RESULTS / "static.json").exists():
-        write_json(path, {"seed": -1, "days": 0, **judge({})})
+        write_json(path, {"label": "defaults", "days": 0, **judge({})})
     for path in sorted(RESULTS.glob("*.json")):
         held = read_json(path)
         if "errors" not in held:
@@ -189,36 +188,16 @@ def judge_all() -> None:
             print(f"{path.name}: judged", flush=True)
 
 
-def tables() -> None:
-    """The defaults and every seed."""
-    rows = []
-    found = {path.stem: read_json(path) for path in sorted(RESULTS.glob("*.json"))}
-    static = found["static"]
-    for name in ["static", *(one for one in found if one != "static")]:
-        one = found[name]
-        if "errors" not in one:
-            continue
-        errors = [f"{one['errors'][field]:.2f}" for field in static["errors"]]
-        lower = f"{100 * (1 - one['total'] / static['total']):.0f}" if name != "static" else ""
-        budget = [f"{value:.1f}" for value in one["budget"].values()]
-        response = [f"{value:.2f}" for value in one["response"].values()]
-        label = "default" if name == "static" else f"seed {name}"
-        rows.append([label, str(one["days"]), *errors, lower, *budget, *response])
-    head = ["", "days", *static["errors"], "lower, %", "OLR", "ASR", "net", "dOLR/dT", "dASR/dT",
-            "feedback"]  # fmt: skip
-    print(Table("Errors, energy budget and response over the Earth", head, rows).markdown())
-
-
 def main(arguments: list[str]) -> None:
     """Run one part of the study."""
-    what = (arguments or ["tables"])[0]
-    if what == "train":
-        for seed in SEEDS:
-            if not (RESULTS / f"{seed}.json").exists():
-                train(seed)
-                print(f"{seed}.json: written", flush=True)
-    else:
-        {"judge": judge_all, "tables": tables}[what]()
+    what = (arguments or ["judge"])[0]
+    if what == "judge":
+        judge_all()
+        return
+    for seed in map(int, arguments[1:]) if len(arguments) > 1 else SEEDS:
+        if not (RESULTS / f"{seed}.json").exists():
+            train(seed)
+            print(f"{seed}.json: written", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,8 @@ from gcm_skill import default_forcing, in_full, rms, twin
 
 from fedrain.climate.models.gcm_parameters import TWIN, twin_truth
 
-#: Days of the record that are forecast: all of the part for training.
+#: Days of the record's part for training that are forecast: for what is identifiable, all.
 DAYS = (40, 140, 240)
-#: Of the parameters that do most to a day: what they do to the means over days 10 to 40.
-LARGEST = 8
 BANDS = 6
 #: A parameter is identifiable in a band where what it does, and no mix of the others can undo,
 #: is so many times what is left of the error with the right parameters.
@@ -29,63 +27,36 @@ def screen(say: Any = print) -> dict[str, Any]:
         shown = model.observe(model.step(record.at(day), values, forcing))
         return {name: shown[name] for name in names}
 
-    def days(values: dict[str, Any]) -> dict[str, np.ndarray]:
+    def days(values: dict[str, Any], which: tuple[int, ...]) -> dict[str, np.ndarray]:
         full = in_full(values)
-        every = [jax.device_get(tomorrow(record, full, jnp.int32(day))) for day in DAYS]
+        every = [jax.device_get(tomorrow(record, full, jnp.int32(day))) for day in which]
         return {name: np.stack([np.asarray(one[name], float) for one in every]) for name in names}
 
     def apart(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, float]:
         return {n: round(rms(((one[n] - other[n]) ** 2).mean(0)), 4) for n in names}
 
-    usual, rows = days({}), {}
+    usual, rows = days({}, DAYS[:1]), {}
     for row in model.table:
         shape = np.shape(row.static(len(model.columns)))
         rows[row.symbol] = {"name": row.name, "unit": row.unit, "default": row.default}
         for end in ("low", "high"):
             bound = getattr(row, end)
-            moved = days({row.symbol: np.full(shape, bound)})
+            moved = days({row.symbol: np.full(shape, bound)}, DAYS[:1])
             rows[row.symbol][end] = {"value": bound, "day": apart(moved, usual)}
+        say(row.symbol, rows[row.symbol]["high"]["day"])
     score = {symbol: max(_score(one[end]["day"]) for end in ("low", "high"))
              for symbol, one in rows.items()}  # fmt: skip
     largest = sorted(score, key=lambda symbol: -score[symbol])
-    month = _month()
-    start = record.at(0)
-    before = jax.device_get(month(in_full({}), start))
-    for symbol in dict.fromkeys([*TWIN, *largest[:LARGEST]]):
-        row, one = model.table[symbol], rows[symbol]
-        end = max(("low", "high"), key=lambda e: _score(one[e]["day"]))
-        shape = np.shape(row.static(len(model.columns)))
-        after = jax.device_get(month(in_full({symbol: np.full(shape, one[end]["value"])}), start))
-        one[end]["month"] = {n: round(rms((after[n] - before[n]) ** 2), 3) for n in names}
-        say(symbol, round(score[symbol], 2), one[end]["month"])
     return {
         "parameters": {symbol: rows[symbol] for symbol in largest},
         "score": {symbol: round(score[symbol], 3) for symbol in largest},
-        "identifiable": identifiable(days),
+        "identifiable": identifiable(lambda values: days(values, DAYS)),
     }
 
 
 def _score(response: dict[str, float]) -> float:
     """A response in units of the error that agents are judged by: that of the defaults is 2."""
     return float(np.sqrt(sum(w * response[name] ** 2 for name, w in twin().judged)))
-
-
-def _month() -> Any:
-    """Means over days 10 to 40."""
-    model, forcing = twin().model, default_forcing()
-
-    @jax.jit
-    def month(values: Any, state: Any) -> Any:
-        def day(carry: Any, number: Any) -> Any:
-            state, sums = carry
-            state = model.step(state, values, forcing)
-            shown = model.observe(state)
-            return (state, jax.tree.map(lambda s, o: s + (number >= 10) * o / 30, sums, shown)), ()
-
-        nothing = jax.tree.map(jnp.zeros_like, model.observe(state))
-        return jax.lax.scan(day, (state, nothing), jnp.arange(40))[0][1]
-
-    return month
 
 
 def identifiable(days: Any) -> dict[str, Any]:
