@@ -10,12 +10,14 @@ import optax
 
 from fedrain.envs import Environment
 
-#: Members of an ensemble and updates by their days.
-ITERATIONS = 6
+#: Updates of an ensemble; and forecasts of a day that a member is judged by.
+ITERATIONS, FORECASTS = 3, 5
 #: Steps of Adam take so many forecasts of a day; a gradient counts as so many days of the model.
-BATCH, GRADIENT_COSTS = 5, 4
-CORRELATION = 12.0  # degrees over which the prior's parameters are alike
+BATCH, GRADIENT_COSTS = 1, 4
+CORRELATION = 20.0  # degrees over which the prior's parameters are alike
 POINTS = 6  # of its learning curve
+#: Days between those that forecasts start from.
+APART = 37
 #: Of the error that a value of a target is said to have, over the spread of the prior's.
 TOLERANCE = 0.1
 
@@ -50,15 +52,14 @@ def enki_constants(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The mean of an ensemble after each update of ES-MDA, and the days that it took so far.
 
-    Members are judged by the mean of a free run of 30 days, or by forecasts.
-
-    Forecasts are of a day, from as many days of the truth as a free run has.
+    Members are judged by the mean over the last 20 of 30 days that run free; or by that of
+    forecasts of a day, which all members start from the same days of the truth.
     """
     import iterative_ensemble_smoother as ies
 
     model, record = environment.model, environment.params.record
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
-    length = environment.episode_length
+    length = FORECASTS if forecasts else environment.episode_length
     ensemble = days // (ITERATIONS * length)
     judged = [name for name, _ in environment.judged]
     last = int(record.training[1])
@@ -77,7 +78,7 @@ def enki_constants(
             return state, seen(state)
 
         def forecast(carry: Any, number: Any) -> Any:
-            day = (first + 7 * number) % last
+            day = (first + APART * number) % last
             return carry, seen(model.step(record.at(day), values, forcing))
 
         start = record.at(first)
@@ -94,7 +95,7 @@ def enki_constants(
     z = prior + _default(environment).reshape(-1, 1)
     first = int(random.integers(*np.asarray(record.training)))
     if forecasts:
-        truth = np.mean([np.asarray(seen(record.at((first + 7 * i) % last + 1)))
+        truth = np.mean([np.asarray(seen(record.at((first + APART * i) % last + 1)))
                          for i in range(length)], axis=0)  # fmt: skip
     else:
         states = jax.vmap(seen)(jax.tree.map(lambda every: every[:last], record.states))
