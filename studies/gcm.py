@@ -4,8 +4,8 @@
     python studies/gcm.py train [CELL[-SEED] ...]  # seed by seed; resumes what was cut short
     python studies/gcm.py latitudes         # errors by latitude of what was found
     python studies/gcm.py climate [CELL ...]  # longer forecasts, and the climate in a free run
-    python studies/gcm.py tables            # of both studies, from the stored results
-    python studies/gcm.py figures
+    python studies/gcm.py tables            # of both studies, from the stored results, into docs
+    python studies/gcm.py figures           # likewise
 
 Every seed of a cell that is finished is a small file in results/studies/gcm; what is there is not
 computed again. Runs in progress are in runs/gcm.
@@ -232,7 +232,7 @@ def main(arguments: list[str]) -> None:
         import gcm_figures
         import gcm_tables
 
-        {"tables": gcm_tables.show, "figures": gcm_figures.make}[what]()
+        {"tables": gcm_tables.write, "figures": gcm_figures.make}[what]()
 
 
 if __name__ == "__main__":

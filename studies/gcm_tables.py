@@ -1,5 +1,6 @@
 """Tables of the studies of the general circulation model, from their stored results alone."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from fedrain.tables import GAP, Table
 
 RESULTS = Path(__file__).parent.parent / "results" / "studies" / "gcm"
 EARTH = RESULTS.with_name("gcm_earth")
+PAGE = Path(__file__).parent.parent / "docs" / "gcm.md"
+BLOCK = re.compile(r"<!-- table (?P<name>\w+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
 FIELDS = {
     "outgoing_longwave": "OLR",
     "absorbed_shortwave": "ASR",
@@ -155,9 +158,33 @@ def earth_table(found: dict[str, dict[str, Any]]) -> Table:
     return Table("", head, rows)
 
 
-def show() -> None:
-    """All of them, as the documentation has them."""
-    found = stored()
-    print(screening_table().markdown(), skill_table(found).markdown(), sep="\n")
-    print(distance_table(found).markdown(), free_table(found).markdown(), sep="\n")
-    print(earth_table(earth_results()).markdown())
+def tables() -> dict[str, Table]:
+    """All that the documentation shows, by the name of their place there."""
+    found, earth = stored(), earth_results()
+    made = {
+        "screening": screening_table(),
+        "skill": skill_table(found),
+        "distance": distance_table(found),
+        "free": free_table(found),
+    }
+    return made | ({"earth": earth_table(earth)} if earth else {})
+
+
+def blocks(text: str) -> dict[str, str]:
+    """The tables that stand in a page, between comments with their names."""
+    return {one["name"]: one["body"] for one in BLOCK.finditer(text)}
+
+
+def write() -> None:
+    """Print every table, and put it into its place in the documentation."""
+    made = tables()
+    for name, table in made.items():
+        print(f"{name}\n\n{table.text()}\n")
+
+    def new(place: re.Match[str]) -> str:
+        name = place["name"]
+        body = made[name].markdown() if name in made else place["body"]
+        return f"<!-- table {name} -->\n{body}<!-- end -->"
+
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(BLOCK.sub(new, text), encoding="utf-8")
