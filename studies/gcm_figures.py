@@ -1,146 +1,182 @@
-"""Tables and figures of the study of ``gcm-twin``, from its stored results alone."""
+"""Figures of the studies of the general circulation model, from their stored results alone."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gcm_tables import FIELDS, Results, earth_results, relative, stored
+from matplotlib.axes import Axes
 
-from fedrain.climate import GeneralCirculationModel
+from fedrain.climate import EarthCirculationModel, GeneralCirculationModel
 from fedrain.climate.models.gcm_parameters import SPEEDY_PARAMETERS, TWIN, twin_truth
-from fedrain.io import read_json
 from fedrain.plotting import (
     ERRORS,
+    INDIGO,
+    LONG,
+    VALUES,
+    Style,
     draw,
     draw_seeds,
     latitude_axis,
     light_grid,
     new_figure,
     save_figure,
+    threshold,
     zero_line,
 )
-from fedrain.tables import Table
 
-HERE = Path(__file__).parent.parent
-IMAGES, SCREENING = HERE / "docs" / "images", HERE / "results/studies/gcm/screening.json"
-JUDGED = ("outgoing_longwave", "absorbed_shortwave", "precipitation", "air_temperature")
-BANDS = 6
-Results = dict[str, list[dict[str, Any]]]
-
-
-def lower(found: Results, cell: str, kind: str) -> np.ndarray:
-    """By how much, in per cent, the errors of each seed are lower than those of the defaults.
-
-    Of the judged fields, each in units of the default's error, the mean.
-    """
-    static = found["static"][0][kind]
-    shares = [[one[kind][name] / static[name] for name in JUDGED] for one in found[cell]]
-    return 100 * (1 - np.array(shares).mean(1))
-
-
-def nearer(found: Results, cell: str, symbol: str) -> np.ndarray:
-    """Distance from the truth over that of the default, ``[seed, band]``."""
-    columns = GeneralCirculationModel().columns
-    truth, default = twin_truth(columns)[symbol], SPEEDY_PARAMETERS[symbol].default
-    bands = np.array_split(np.arange(len(columns)), BANDS)
-    values = np.array([one["parameters"][symbol] for one in found[cell]])
-    far = [np.abs(default - truth[own]).mean() for own in bands]
-    near = [np.abs(values[:, own] - truth[own]).mean(1) for own in bands]
-    return np.stack([n / f for n, f in zip(near, far, strict=True)], axis=1)
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+UNITS = {
+    "outgoing_longwave": "Outgoing longwave (W m⁻²)",
+    "absorbed_shortwave": "Absorbed shortwave (W m⁻²)",
+    "precipitation": "Precipitation (mm d⁻¹)",
+    "air_temperature": "Temperature of the air (K)",
+}
+GRADIENT = Style("gradient", INDIGO, LONG, 1.6, "v")
+#: What is compared in each panel of the learning curves: agents among themselves, and with rivals.
+PANELS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Agents", {"shared": ("shared", "one shared policy"),
+                "fed05": ("fed05", "32 agents, averaged every 5 episodes"),
+                "never": ("nofed", "32 agents, never averaged")}),
+    ("Rivals", {"shared": ("model", "one shared policy"),
+                "enki-forecast": ("enki", "ensemble Kalman inversion"),
+                "gradient": (GRADIENT, "gradient")}),
+)  # fmt: skip
 
 
-def tables(found: Results) -> None:
-    """One row for each cell: error, distance from the truth, and what it cost."""
-    rows = []
-    for cell, seeds in found.items():
-        if cell == "static":
-            continue
-        row = [seeds[0]["label"], str(len(seeds)), str(seeds[0]["days"])]
-        for kind in ("forecast-1", "forecast-5", "climate"):
-            values = lower(found, cell, kind)
-            row.append(f"{values.mean():.0f} ({values.min():.0f} to {values.max():.0f})")
-        row += [f"{nearer(found, cell, symbol).mean():.2f}" for symbol in TWIN]
-        every = np.concatenate([nearer(found, cell, symbol) for symbol in TWIN], axis=1)
-        row.append(f"{(every.mean(0) < 1).sum()} of {every.shape[1]}")
-        row.append(f"{np.mean([one.get('core_seconds', 0) for one in seeds]):.0f}")
-        rows.append(row)
-    header = ["", "seeds", "days a seed", "day", "5 days", "climate", *TWIN, "nearer", "core-s"]
-    caption = (
-        "Errors lower than with the defaults, in % (lowest and highest seed); distance of the "
-        "parameters from the truth over that of the defaults; bands in which they are nearer"
-    )
-    print(Table(caption, header, rows).markdown())
-    if SCREENING.exists():
-        print(screening_table())
+def make() -> None:
+    """All of them, into the images of the documentation."""
+    found = stored()
+    parameters(found)
+    learning(found)
+    errors(found)
+    if len(earth := earth_results()) > 1:
+        over_the_earth(earth)
 
 
-def screening_table() -> str:
-    """What each parameter does at the bound where it does more, over days 10 to 40."""
-    rows = []
-    for symbol, one in read_json(SCREENING).items():
-        end = max(("low", "high"), key=lambda e: one[e]["month"]["absorbed_shortwave"])
-        month, day = one[end]["month"], one[end]["day"]
-        values = [f"{month[name]:.2f}" for name in JUDGED] + [f"{day[name]:.2f}" for name in JUDGED]
-        rows.append([symbol, one["name"], f"{one[end]['value']:g}", *values])
-    rows.sort(key=lambda row: -float(row[4]))
-    units = ["OLR", "ASR", "precipitation", "T"]
-    return Table(
-        "Root mean square response: of the means over days 10 to 40, and of the first day",
-        ["symbol", "parameter", "at", *units, *[f"day: {unit}" for unit in units]],
-        rows,
-        words=2,
-    ).markdown()
-
-
-def figures(found: Results) -> None:
-    """Parameters by latitude against the truth; errors of the climate; sections of temperature."""
+def parameters(found: Results) -> None:
+    """What was learnt, by latitude, against the truth."""
     columns = GeneralCirculationModel().columns
     truth, north = twin_truth(columns), columns.latitude
-    cell = "shared" if "shared" in found else next(c for c in found if c not in ("static", "truth"))
-    figure = new_figure(8.0, 5.6)
+    figure = new_figure(8.0, 5.8)
     for axes, symbol in zip(figure.subplots(2, 2).flat, TWIN, strict=True):
         row = SPEEDY_PARAMETERS[symbol]
-        draw(axes, "target", north, truth[symbol], "truth")
         draw(axes, "static", north, np.full(len(north), row.default), "default")
-        values = np.array([one["parameters"][symbol] for one in found[cell]])
-        draw_seeds(axes, "model", north, values, "agents")
-        if "enki" in found:
-            own = np.array([one["parameters"][symbol] for one in found["enki"]])
-            draw_seeds(axes, "enki", north, own)
-        axes.set_title(row.name, fontsize="medium")
+        if "enki-forecast" in found:
+            rival = np.array([one["parameters"][symbol] for one in found["enki-forecast"]])
+            draw_seeds(axes, "enki", north, rival, "ensemble Kalman inversion")
+        values = np.array([one["parameters"][symbol] for one in found["shared"]])
+        draw_seeds(axes, "model", north, values, "agents, one shared policy")
+        draw(axes, "target", north, truth[symbol], "truth")
+        axes.set_title(row.name.capitalize(), fontsize="medium")
         axes.set_ylabel(symbol if row.unit == "1" else f"{symbol} ({row.unit})")
         latitude_axis(axes)
-        light_grid(axes)
-    figure.axes[0].legend(fontsize="small")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False,
+                  fontsize="small")  # fmt: skip
     save_figure(figure, IMAGES / "gcm-parameters.png")
 
-    figure = new_figure(8.0, 5.6)
-    known = found["truth"][0]["profile"]
-    names = {"outgoing_longwave": "Outgoing longwave (W m⁻²)", "absorbed_shortwave":
-             "Absorbed shortwave (W m⁻²)", "precipitation": "Precipitation (mm d⁻¹)"}  # fmt: skip
-    panels = figure.subplots(2, 2)
-    for axes, (name, label) in zip(panels.flat, names.items(), strict=False):
-        for key, of in (("static", "static"), ("model", cell)):
-            errors = [np.array(one["profile"][name]) - known[name] for one in found[of]]
-            draw_seeds(axes, key, north, np.array(errors))
-        zero_line(axes)
-        axes.set_ylabel(f"Error: {label}")
-        latitude_axis(axes)
-        light_grid(axes)
-    panels[0, 0].legend(fontsize="small")
-    panels[1, 1].axis("off")
-    save_figure(figure, IMAGES / "gcm-climate.png")
 
-    figure = new_figure(8.0, 3.4)
-    sigma = GeneralCirculationModel().sigma
-    pair = figure.subplots(1, 2, sharey=True)
-    sections = [np.mean([one["profile"]["air_temperature"] for one in found[of]], axis=0)
-                - np.array(known["air_temperature"]) for of in ("static", cell)]  # fmt: skip
-    most = max(np.abs(one).max() for one in sections)
-    for axes, section, title in zip(pair, sections, ("defaults", "agents"), strict=True):
-        mesh = axes.pcolormesh(north, sigma, section.T, cmap=ERRORS, vmin=-most, vmax=most)
+def learning(found: Results) -> None:
+    """Error of forecasts over that of the defaults, against simulated days."""
+    figure = new_figure(8.0, 3.8)
+    pair = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axes, (title, cells) in zip(pair, PANELS, strict=True):
+        for cell, (key, label) in cells.items():
+            if cell not in found:
+                continue
+            curves = [one["curve"] for one in found[cell]]
+            points = min(len(one) for one in curves)
+            days = [0, *(point["days"] for point in curves[0][:points])]
+            values = np.array(
+                [[1.0, *(relative(found, p) for p in one[:points])] for one in curves]
+            )
+            draw_seeds(axes, key, days, values, label, logarithmic=True)
+        threshold(axes, 0.4)
+        axes.annotate("60 % lower", (1, 0.4), xycoords=("axes fraction", "data"), ha="right",
+                      va="bottom", xytext=(-4, 2), textcoords="offset points",
+                      fontsize="small")  # fmt: skip
         axes.set_title(title, fontsize="medium")
+        axes.set_yscale("log")
+        axes.set_yticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
+        axes.minorticks_off()
+        axes.set_xlim(left=0)
+        axes.set_xlabel("Simulated days")
+        axes.legend(fontsize="small", frameon=False)
+        light_grid(axes)
+    pair[0].set_ylabel("Error of a day's forecast\nover that of the defaults")
+    save_figure(figure, IMAGES / "gcm-learning.png")
+
+
+def errors(found: Results) -> None:
+    """Errors of forecasts by latitude, and of the temperature by latitude and height."""
+    model = GeneralCirculationModel()
+    north, sigma = model.columns.latitude, model.sigma
+    shared = [one["by_latitude"] for one in found["shared"]]
+    static = found["static"][0]["by_latitude"]
+    figure = new_figure(8.4, 5.6)
+    grid = figure.add_gridspec(2, 6)
+    for panel, name in enumerate(list(FIELDS)[:3]):
+        axes = figure.add_subplot(grid[0, 2 * panel : 2 * panel + 2])
+        draw(axes, "static", north, static[name], "defaults")
+        draw_seeds(axes, "model", north, np.array([one[name] for one in shared]), "agents")
+        known = found["truth"][0]["by_latitude"][name]
+        draw(axes, "truth", north, known, "the truth's own parameters")
+        axes.set_ylim(bottom=0)
+        axes.set_title(UNITS[name], fontsize="medium")
+        latitude_axis(axes, 45)
+        if not panel:
+            axes.set_ylabel("Error of a day's forecast")
+            handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False,
+                  fontsize="small")  # fmt: skip
+    sections = [np.array(static["air_temperature"]),
+                np.mean([one["air_temperature"] for one in shared], axis=0)]  # fmt: skip
+    most = max(one.max() for one in sections)
+    pair: list[Axes] = []
+    for i, (section, title) in enumerate(zip(sections, ("defaults", "agents"), strict=True)):
+        share = {"sharey": pair[0]} if pair else {}
+        axes = figure.add_subplot(grid[1, 3 * i : 3 * i + 3], **share)
+        mesh = axes.pcolormesh(north, sigma, section.T, cmap=VALUES, vmin=0, vmax=most)
+        axes.set_title(f"Temperature of the air: {title}", fontsize="medium")
         latitude_axis(axes)
-    pair[0].set_ylabel("σ")
+        pair.append(axes)
+    pair[0].set_ylabel("σ = p/pₛ")
     pair[0].invert_yaxis()
-    figure.colorbar(mesh, ax=pair, label="Error of the temperature (K)")
-    save_figure(figure, IMAGES / "gcm-temperature.png")
+    figure.colorbar(mesh, ax=pair, label="Error of a day's forecast (K)")
+    save_figure(figure, IMAGES / "gcm-errors.png")
+
+
+def over_the_earth(found: dict[str, dict[str, Any]]) -> None:
+    """Biases against the reanalysis in the test episodes, before and after."""
+    model = EarthCirculationModel()
+    north, sigma = model.columns.latitude, model.sigma
+    static = found["static"]["bias"]
+    learnt = [one["bias"] for name, one in found.items() if name.isdigit()]
+    figure = new_figure(8.4, 5.8)
+    grid = figure.add_gridspec(2, 2)
+    for panel, name in enumerate(list(FIELDS)[:2]):
+        axes = figure.add_subplot(grid[0, panel])
+        draw(axes, "static", north, np.mean(static[name], axis=0), "defaults")
+        draw_seeds(axes, "model", north, np.mean([o[name] for o in learnt], axis=1), "agents")
+        zero_line(axes)
+        axes.set_title(UNITS[name], fontsize="medium")
+        axes.set_ylabel("Model minus reanalysis")
+        latitude_axis(axes)
+        if not panel:
+            axes.legend(fontsize="small", frameon=False)
+    sections = [np.mean(static["air_temperature"], axis=0),
+                np.mean([one["air_temperature"] for one in learnt], axis=(0, 1))]  # fmt: skip
+    most = max(np.abs(one).max() for one in sections)
+    pair: list[Axes] = []
+    for i, (section, title) in enumerate(zip(sections, ("defaults", "agents"), strict=True)):
+        share = {"sharey": pair[0]} if pair else {}
+        axes = figure.add_subplot(grid[1, i], **share)
+        mesh = axes.pcolormesh(north, sigma, section.T, cmap=ERRORS, vmin=-most, vmax=most)
+        axes.set_title(f"Temperature of the air: {title}", fontsize="medium")
+        latitude_axis(axes)
+        pair.append(axes)
+    pair[0].set_ylabel("σ = p/pₛ")
+    pair[0].invert_yaxis()
+    figure.colorbar(mesh, ax=pair, label="Model minus reanalysis (K)")
+    save_figure(figure, IMAGES / "gcm-earth.png")

@@ -1,5 +1,6 @@
 """Rivals of the agents in the study of ``gcm-twin``: constants by EnKI, and by a gradient."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -9,11 +10,14 @@ import optax
 
 from fedrain.envs import Environment
 
-#: Members of an ensemble and updates by their days.
-ITERATIONS = 6
+#: Updates of an ensemble; and forecasts of a day that a member is judged by.
+ITERATIONS, FORECASTS = 3, 5
 #: Steps of Adam take so many forecasts of a day; a gradient counts as so many days of the model.
-BATCH, GRADIENT_COSTS = 5, 4
-CORRELATION = 12.0  # degrees over which the prior's parameters are alike
+BATCH, GRADIENT_COSTS = 1, 4
+CORRELATION = 20.0  # degrees over which the prior's parameters are alike
+POINTS = 6  # of its learning curve
+#: Days between those that forecasts start from.
+APART = 37
 #: Of the error that a value of a target is said to have, over the spread of the prior's.
 TOLERANCE = 0.1
 
@@ -45,16 +49,17 @@ def _constants(environment: Environment, z: np.ndarray) -> dict[str, Any]:
 
 def enki_constants(
     environment: Environment, seed: int, days: int, forecasts: bool = False
-) -> tuple[dict[str, Any], int]:
-    """The mean of an ensemble after ES-MDA: by the mean of free runs of 30 days, or by forecasts.
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The mean of an ensemble after each update of ES-MDA, and the days that it took so far.
 
-    Forecasts are of a day, from as many days of the truth as a free run has.
+    Members are judged by the mean over the last 20 of 30 days that run free; or by that of
+    forecasts of a day, which all members start from the same days of the truth.
     """
     import iterative_ensemble_smoother as ies
 
     model, record = environment.model, environment.params.record
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
-    length = environment.episode_length
+    length = FORECASTS if forecasts else environment.episode_length
     ensemble = days // (ITERATIONS * length)
     judged = [name for name, _ in environment.judged]
     last = int(record.training[1])
@@ -73,7 +78,7 @@ def enki_constants(
             return state, seen(state)
 
         def forecast(carry: Any, number: Any) -> Any:
-            day = (first + 7 * number) % last
+            day = (first + APART * number) % last
             return carry, seen(model.step(record.at(day), values, forcing))
 
         start = record.at(first)
@@ -90,13 +95,13 @@ def enki_constants(
     z = prior + _default(environment).reshape(-1, 1)
     first = int(random.integers(*np.asarray(record.training)))
     if forecasts:
-        truth = np.mean([np.asarray(seen(record.at((first + 7 * i) % last + 1)))
+        truth = np.mean([np.asarray(seen(record.at((first + APART * i) % last + 1)))
                          for i in range(length)], axis=0)  # fmt: skip
     else:
         states = jax.vmap(seen)(jax.tree.map(lambda every: every[:last], record.states))
         truth = np.asarray(states).mean(0)
     method = None
-    for _ in range(ITERATIONS):
+    for iteration in range(ITERATIONS):
         members = z.T.reshape(ensemble, rows, len(latitudes))
         # All members start on the same day: what differs is what their parameters do.
         outcomes = [np.asarray(run(record, jnp.asarray(m, jnp.float32), first)) for m in members]
@@ -109,8 +114,8 @@ def enki_constants(
         finite = np.isfinite(results).all(axis=0)
         method.prepare_assimilation(Y=results[:, finite])
         z[:, finite] = method.assimilate_batch(X=z[:, finite])
-    mean = z.mean(axis=1).reshape(rows, len(latitudes))
-    return _constants(environment, mean), ensemble * ITERATIONS * length
+        mean = z.mean(axis=1).reshape(rows, len(latitudes))
+        yield ensemble * (iteration + 1) * length, _constants(environment, mean)
 
 
 def _weather(environment: Environment, seen: Any) -> np.ndarray:
@@ -124,7 +129,7 @@ def _weather(environment: Environment, seen: Any) -> np.ndarray:
 
 def gradient_constants(
     environment: Environment, seed: int, days: int, rate: float = 0.05
-) -> tuple[dict[str, Any], int]:
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Adam on the squared errors of forecasts of a day, through the model's own gradient."""
     model, record = environment.model, environment.params.record
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
@@ -156,4 +161,5 @@ def gradient_constants(
             raise RuntimeError("no gradient of this step is finite")
         change, moments = method.update(sum(slopes) / len(slopes), moments)
         z = z + change * (1 - 0.9 * step / steps)
-    return _constants(environment, np.asarray(z)), steps * BATCH * GRADIENT_COSTS
+        if (step + 1) * POINTS // steps > step * POINTS // steps:
+            yield (step + 1) * BATCH * GRADIENT_COSTS, _constants(environment, np.asarray(z))

@@ -17,11 +17,13 @@ class Record(NamedTuple):
         states: Of the kind that the model has, with a leading axis of steps.
         training: First steps that an episode may start from: the lowest, and one above the highest.
         test: Likewise, for evaluations: of a part of the record that training never sees.
+        parameters: What the truth has of the parameters, where it is known.
     """
 
     states: ModelState
     training: Int[Array, "2"]
     test: Int[Array, "2"]
+    parameters: dict[str, Float[Array, "..."]] | None = None
 
     def at(self, step: Int[Array, ""]) -> ModelState:
         """The state of one step."""

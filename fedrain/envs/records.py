@@ -30,8 +30,10 @@ def gcm_twin_record(model: Any, length: int) -> Record:
         raise InputError(f"gcm-twin: an episode has at most {TEST} steps, as its tests have")
     # Of what agents may be given in other bounds, and other defaults, the truth knows nothing.
     own = GeneralCirculationModel(surface=model.surface).table
-    truth = replace(model, table=own.replace(static=twin_truth(model.columns)))
-    return split(recorded(truth, ADJUST, TRAINING + BETWEEN + TEST), length)
+    parameters = twin_truth(model.columns)
+    truth = replace(model, table=own.replace(static=parameters))
+    record = split(recorded(truth, ADJUST, TRAINING + BETWEEN + TEST), length)
+    return record._replace(parameters={k: jnp.asarray(v) for k, v in parameters.items()})
 
 
 #: Steps between the states of the year that episodes of ``gcm-ncep`` start from.

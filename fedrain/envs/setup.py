@@ -202,9 +202,27 @@ class Setup:
     @cached_property
     def static_actions(self) -> Float[np.ndarray, "agent action"]:
         """The actions that set the static values."""
+        return self._actions_of(self.learnt)
+
+    @property
+    def truths_actions(self) -> Float[np.ndarray, "agent action"] | None:
+        """Those that set the parameters of the truth, where a record knows them and agents can."""
+        record = self.params.record
+        if record is None or record.parameters is None:
+            return None
+        known = {symbol: np.asarray(values) for symbol, values in record.parameters.items()}
+        learnt = {row.symbol: row for row in self.learnt}
+        for symbol, values in known.items():
+            row = learnt.get(symbol)
+            if row is None or (values < row.low).any() or (values > row.high).any():
+                return None
+        return self._actions_of(self.learnt.replace(static=known))
+
+    def _actions_of(self, table: ParameterTable) -> Float[np.ndarray, "agent action"]:
+        """The actions that set the static values of a table."""
         columns = len(self.model.columns)
         cells = self.division.cells if self.shared_climate else np.arange(columns)[None]
-        every = [self.learnt.static_action(columns, own) for own in cells]
+        every = [table.static_action(columns, own) for own in cells]
         return frozen(np.stack([every[region % len(every)] for region in self.regions]))
 
     @cached_property

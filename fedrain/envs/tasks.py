@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from fedrain.climate import ClimateModel, check_model
+from fedrain.climate import ClimateModel, ParameterTable, check_model
 from fedrain.climate.climatology import Target
 from fedrain.climate.model import same_structure
 from fedrain.envs.environment import Environment
@@ -195,9 +195,13 @@ def find_task(task: "str | Task") -> Task:
     return made_task(TASKS.get(task) if isinstance(task, str) else task, task)
 
 
-def find_model(model: Any, options: Mapping[str, Any] | None = None) -> ClimateModel:
+def find_model(
+    model: Any, options: Mapping[str, Any] | None = None, learnt: tuple[str, ...] | None = None
+) -> ClimateModel:
     """A model by its name or reference, of a class, or as it is; with options of its class."""
     found = made_model(MODELS.get(model) if isinstance(model, str) else model, options)
+    if learnt is not None and isinstance(table := getattr(found, "table", None), ParameterTable):
+        table.learnt(learnt)  # refused before a start is asked for, which may take minutes
     check_model(found)
     return found
 
@@ -286,10 +290,10 @@ def make(
         raise InputError(f"{called} has one agent, not {agents}")
     if not task.multi_agent and region is not None:
         raise InputError(f"{called} has no regions; ebm-v2 has")
-    chosen = _model(task, model, model_options, latitudes, backend, bounds, static)
+    learnt = names_of("learn", task.learn if learn is None else learn)
+    chosen = _model(task, model, model_options, latitudes, backend, bounds, static, learnt)
     judged = judged_fields(task.judge if judge is None else judge, chosen)
     observed = names_of("observe", task.observe if observe is None else observe)
-    learnt = names_of("learn", task.learn if learn is None else learn)
     truth = _truth(task, chosen)
     length = task.episode_length if episode_length is None else episode_length
     record = None if task.record is None else task.record(chosen, length)
@@ -349,15 +353,16 @@ def _model(
     backend: str | None,
     bounds: Mapping[str, Sequence[float]] | None,
     static: Mapping[str, Any] | None,
+    learnt: tuple[str, ...] | None,
 ) -> ClimateModel:
     own = {k: v for k, v in (("latitudes", latitudes), ("backend", backend)) if v is not None}
     tuned = {k: v for k, v in (("bounds", bounds), ("static", static)) if v is not None}
     if model is None and task.model in OWN_MODELS:
-        return find_model(task.model, {**(options or {}), **own, **tuned})
+        return find_model(task.model, {**(options or {}), **own, **tuned}, learnt)
     if own:
         names = " and ".join(own)
         raise InputError(f"{names}: the energy balance model has it; your model decides for itself")
-    found = find_model(task.model if model is None else model, options)
+    found = find_model(task.model if model is None else model, options, learnt)
     return _retabled(found, tuned) if tuned else found
 
 

@@ -9,7 +9,10 @@ from jaxtyping import Float
 
 
 class Progress:
-    """Episode, return of each region, agent steps a second, time left."""
+    """Episode, return of each region, agent steps a second, time left.
+
+    Where the model is what costs, simulated days a second stand in place of the agents' steps.
+    """
 
     def __init__(
         self,
@@ -18,9 +21,11 @@ class Progress:
         done: int = 0,
         stream: TextIO | None = None,
         pause: float = 5.0,
+        days: float | None = None,
     ) -> None:
         self.episodes = episodes
         self.steps = steps  # agent steps in an episode, over all seeds
+        self.days = days  # simulated in an episode, over all seeds, of a model that costs
         self.pause = pause  # seconds between lines where the line does not move
         self.stream = sys.stderr if stream is None else stream
         self.moving = self.stream.isatty()
@@ -34,7 +39,9 @@ class Progress:
         if not self.moving and not due:
             return
         self.last = now
-        rate = self.steps / seconds
+        rate = f"{self.steps / seconds:,.0f} steps/s"
+        if self.days is not None:
+            rate = f"{self.days / seconds:,.1f} days/s"
         left = (now - self.begin) / (done - self.first) * (self.episodes - done)
         whole = returns[np.isfinite(returns).all(axis=1)]  # seeds that have not broken
         mean = whole.mean(axis=0) if len(whole) else returns[0]
@@ -42,7 +49,7 @@ class Progress:
         more = " …" if returns.shape[1] > 6 else ""
         line = (
             f"episode {done}/{self.episodes}  return {regions}{more}  "
-            f"{rate:,.0f} steps/s  {_duration(left)} left"
+            f"{rate}  {_duration(left)} left"
         )
         if self.moving:
             end = "\n" if done == self.episodes else ""

@@ -41,7 +41,7 @@ from fedrain.io import read_dataset, read_json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fedrain.baselines.response import Response
+    from fedrain.baselines.response import AnyResponse
     from fedrain.experiment.scenarios import Forced
 
 
@@ -197,25 +197,25 @@ class Run:
         policy: str = "local",
         forcings: Sequence[float] | None = None,
         say: Callable[[str], None] = print,
-    ) -> dict[str, dict[float, "Response"]]:
+    ) -> dict[str, dict[float, "AnyResponse"]]:
         """How the climate answers a forcing at equilibrium: ``fedrain evaluate RUN --response``.
 
         Args:
             policy: ``local``, each agent's own, or ``global``, their average.
             forcings: In W m⁻² of outgoing longwave radiation; −3.7, as a doubling of CO₂ gives, if
-                left out.
+                left out. Where the temperature of the sea is given, in K by which it is warmer; 4.
             say: Told in one line what is left out.
 
         Returns:
             With the policy (``policy``, mean over the seeds), with ``static``, ``constant`` and
             ``proportional`` parameters, and in ``truth`` where the task knows it; for each forcing
-            ``warming`` (K), ``feedback`` (W m⁻² K⁻¹) and ``polar_amplification``.
+            ``warming`` (K), ``feedback`` (W m⁻² K⁻¹) and ``polar_amplification``; where the sea is
+            given, ``feedback`` alone, and what it is the sum of.
         """
-        from fedrain.baselines.response import DOUBLING
         from fedrain.experiment.response import responses
 
         check_policy(policy)
-        chosen = (DOUBLING,) if forcings is None else tuple(map(float, forcings))
+        chosen = None if forcings is None else tuple(map(float, forcings))
         return responses(self, policy, chosen, say=say)
 
     def held_out(

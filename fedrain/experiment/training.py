@@ -105,7 +105,9 @@ class Session:
         )
         if configuration.warning is not None:
             self.say(configuration.warning)
-        progress = Progress(configuration.episodes, self.agent_steps, trainer.episode)
+        progress = Progress(
+            configuration.episodes, self.agent_steps, trainer.episode, days=self._days
+        )
         with self._saved_at_last(), SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
             for episode in range(trainer.episode):  # a process that was killed may have lost some
                 self._log(writer, episode)
@@ -134,6 +136,16 @@ class Session:
             raise
         self._save()
 
+    @property
+    def _days(self) -> float | None:
+        """Days that an episode simulates, over all seeds, where they are what costs."""
+        environment = self.trainer.environment
+        days = getattr(environment.model, "days_per_step", None)
+        if days is None or not getattr(environment.model, "costly", False):
+            return None
+        steps = len(self.configuration.seeds) * environment.climates * environment.episode_length
+        return float(days) * steps
+
     def _tell(self) -> None:
         if self.on_episode is not None:
             latest = {name: values[-1] for name, values in self.trainer.history.items()}
@@ -155,8 +167,10 @@ class Session:
             for name, value in values.items():
                 if np.isfinite(value):  # an algorithm may have no such loss
                     writer.add_scalar(name, value, step)
-        rate = self.agent_steps / float(history["seconds"][episode])
-        writer.add_scalar("steps_per_second", rate, step)
+        seconds = float(history["seconds"][episode])
+        writer.add_scalar("steps_per_second", self.agent_steps / seconds, step)
+        if self._days is not None:
+            writer.add_scalar("simulated_days_per_second", self._days / seconds, step)
 
     def _save(self) -> None:
         self.trainer.save(self.checkpoints)

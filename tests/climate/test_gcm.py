@@ -1,5 +1,7 @@
 """The general circulation model behind the contract, and what it keeps in the cache folder."""
 
+import errno
+import re
 from dataclasses import replace
 
 import jax
@@ -7,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from fedrain.cli import main
 from fedrain.climate import (
     EarthCirculationModel,
     GeneralCirculationModel,
@@ -51,6 +54,19 @@ def own_cache(tmp_path, monkeypatch):
 def test_bad_input(options, message):
     with pytest.raises(InputError, match=message):
         GeneralCirculationModel(**options)
+
+
+def test_a_misspelt_parameter_is_said_before_anything_is_computed(own_cache, capsys, monkeypatch):
+    """The nearest is offered, and no climate is spun up for it."""
+
+    def computed(*arguments, **options):
+        raise AssertionError("something was computed")
+
+    monkeypatch.setattr("fedrain.climate.models.gcm_store._compute", computed)
+    assert main(["train", "--env", "gcm-twin", "--learn", "albcl,rhcl"]) == 2
+    said = capsys.readouterr().err.strip()
+    assert re.search(r"no parameter 'rhcl': did you mean 'rh", said), said
+    assert "\n" not in said
 
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
@@ -150,6 +166,20 @@ def test_a_cache_that_cannot_be_written_is_said_in_one_line(jcm, own_cache, monk
     with pytest.raises(InputError, match=r"file/gcm/\S*: cannot be written") as caught:
         spun_up(GeneralCirculationModel(**DRY))
     assert "\n" not in str(caught.value)
+
+
+def test_no_space_for_the_cache_is_said_in_one_line(jcm, own_cache, monkeypatch, capsys):
+    """The disk fills while the spun-up climate is written: no half of it is left behind."""
+
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("fedrain.io.os.fsync", full)
+    dry = ["--set", "model.spin_up=1", "--set", "model.physics=held-suarez", "--learn", "dTy"]
+    assert main(["gcm", "spin-up", "--env", "gcm-twin", *dry]) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "cannot be written (no space left on the device)" in said
+    assert not list((own_cache / "gcm").glob("*.safetensors"))
 
 
 def test_a_record_is_the_run_of_its_parameters(jcm, own_cache):
