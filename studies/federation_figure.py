@@ -21,14 +21,14 @@ from fedrain.plotting import (
 )
 
 LOOKS: dict[str, Style] = {
-    "once": MODELS["random"],
-    "every1": MODELS["static"],
+    "once": MODELS["static"],
+    "every1": SCHEMES["ebm-v1"],
     "every5": SCHEMES["fed05"],
     "every10": SCHEMES["fed10"],
     "personal": REGIONS[2],
     "zones": REGIONS[0],
     "neighbours": SCHEMES["nofed"],
-    "critics": SCHEMES["ebm-v1"],
+    "critics": MODELS["truth"],
     "shared": SCHEMES["shared"],
 }
 ACROSS = 4
@@ -75,5 +75,5 @@ def gain_figure(
         axes.set_visible(False)
     figure.supxlabel("Episodes of data of each agent", fontsize="medium")
     figure.supylabel("Lower error than never averaged (K); above 0 federation helps")
-    figure.legend(loc="outside lower center", frameon=False, ncols=3, fontsize="small")
+    figure.legend(loc="outside upper center", frameon=False, ncols=3, fontsize="small")
     return figure
