@@ -140,6 +140,17 @@ def test_share_of_the_way():
     assert share_reached(make("ebm-v1", latitudes=12), -1.0) is None
 
 
+@pytest.mark.parametrize(("env", "agents"), [("ebm-v1", 1), ("ebm-v2", 2), ("ebm-v2", 6)])
+def test_without_albedo_there_is_less_to_control(env, agents):
+    """What agents see of it, and when they are judged, does not change what can be reached."""
+    published, whole = (make(name, agents=agents) for name in (f"{env}-published", env))
+    assert static(whole).returns.mean() < known_limit(published) < known_limit(whole)
+    assert known_limit(make(env, agents=agents, unapplied=["a0", "a2"])) == known_limit(published)
+    seen = make(env, agents=agents, unclipped=True, judged_early=5)
+    assert known_limit(seen) == known_limit(whole)
+    assert known_limit(make(env, agents=agents, unapplied="a0")) is None
+
+
 def test_sequence_as_netcdf(tmp_path):
     small = make("ebm-v1", latitudes=12, episode_length=20)
     found = limit(small, 30)
