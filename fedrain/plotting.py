@@ -121,9 +121,10 @@ _STYLES = MODELS | ALGORITHMS | SCHEMES | BRANCHES | STATES
 FORMATS = ("png", "pdf", "svg", "jpg")
 
 CONFIDENCE = 0.95
-#: What :func:`interval` gives, for labels and captions.
 ENOUGH_SEEDS = 5  # for an interval that says something
-INTERVAL = f"mean and {100 * CONFIDENCE:.0f} % confidence interval"
+#: What :func:`interval` gives, for labels and captions.
+STUDENT = f"{100 * CONFIDENCE:.0f} % interval (Student’s t)"
+INTERVAL = f"mean and its {STUDENT}"
 
 
 def style(key: str | Style) -> Style:
@@ -208,7 +209,7 @@ def seeds_label(number: int) -> str:
     """What :func:`draw_seeds` shows of that many seeds."""
     if number == 1:
         return "one seed"
-    around = f"{100 * CONFIDENCE:.0f} % confidence interval" if number >= ENOUGH_SEEDS else "each"
+    around = f"its {STUDENT}" if number >= ENOUGH_SEEDS else "each"
     return f"mean of {number} seeds, and {around}"
 
 

@@ -1,100 +1,165 @@
-"""Details in which the reference implementation differs from ours, one at a time.
+"""Each point in which the published runs differ from the paper's text, alone.
 
-The code published with the paper differs from ours in three details that neither the paper nor its
-list of hyperparameters mentions:
+A point is one option on top of the preset ``paper`` (docs/published.md says what each is): cells of
+the matrix are trained again with it, on the same seeds as those without, and both are compared with
+the published means. Each result is stored in ``results/studies/published`` as soon as it is there:
+a command that is started again trains only what is missing, cheapest first, then prints its table.
 
-    tanh   the derivative of tanh is 1 − tanh², which vanishes in float32 where a policy saturates;
-           ours has a form that does not
-    alpha  the entropy coefficient of TQC follows the gradient of −log α (log π + target entropy);
-           ours that of −α (log π + target entropy)
-    seed   every agent of a run has the same seed, and so the same first critics, random actions,
-           exploration noise and draws from its memory; ours have their own
-
-Each cell of the benchmark that is asked for is trained again with that detail as published, and
-compared with the published means and ours. Usage:
-
-    python studies/published_details.py tanh|alpha|seed [CELL …]
+    python studies/published_details.py                     # every point where it matters most
+    python studies/published_details.py albedo averages     # these points
+    python studies/published_details.py albedo --only '*-v3-*td3-paper'
+    python studies/published_details.py --plan              # what is missing, and what it costs
+    python studies/published_details.py --table             # what is there
 """
 
-import sys
-from collections.abc import Callable
-from types import ModuleType
+import argparse
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from cells import kept, markdown, skill_of, trained
+from cells import RESULTS, kept, markdown, skill_of, trained
 
-from fedrain.agents import sac, step, td3
 from fedrain.climate import BAND_NAMES
-from fedrain.experiment import evaluation
-from fedrain.paper import Sample, cells, load_results, published_bands
-from fedrain.paper.statistics import standard_errors
+from fedrain.experiment import Configuration, configure
+from fedrain.paper import Cell, Sample, cells, load_results, published_bands
+from fedrain.paper.matrix import SCHEMES
+from fedrain.paper.results import Results
+from fedrain.paper.statistics import LEVEL, differ, paired, standard_errors
 
-#: Cells whose means differ most from the published ones, for the algorithms that a detail concerns.
-TD3, TQC = "ebm-v3-a6-fed*-td3-paper", "ebm-v2-a2-*-tqc-paper"
-
-
-def exchange(name: str, function: Callable[..., Any], *modules: ModuleType) -> None:
-    """Put another function in place of one that the modules use; an error if they do not."""
-    for module in modules:
-        if not hasattr(module, name):
-            raise AttributeError(f"{module.__name__} has no {name}")
-        setattr(module, name, function)
+#: Cells whose means with preset ``paper`` are farthest from the published ones.
+TD3, TQC = "ebm-v3-a6-*-td3-paper", "ebm-v2-a2-*-tqc-paper"
+AVERAGED = "ebm-v3-a6-fed??-td3-paper", "ebm-v2-a2-fed??-tqc-paper"
 
 
-def plain_tanh() -> None:
-    """The derivative of tanh as PyTorch has it."""
-    exchange("squash", jnp.tanh, td3, sac)
+@dataclass(frozen=True)
+class Point:
+    """One option, and the cells where it matters most."""
+
+    where: tuple[str, ...]
+    environment: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def configuration(self, cell: Cell) -> Configuration:
+        """The cell with this option and no other."""
+        return configure(
+            env=cell.env,
+            agents=cell.agents,
+            sync_every=SCHEMES[cell.scheme],
+            algo=cell.algo,
+            preset=cell.preset,
+            seeds=cell.configuration().seeds,
+            episodes=cell.configuration().episodes,
+            settings=self.settings,
+            **self.environment,
+        )
 
 
-def plain_alpha() -> None:
-    """The entropy coefficient's gradient without the coefficient in it."""
-    exchange("alpha_gradient", lambda _, logs, size: (size - logs).mean(), sac)
-
-
-def one_seed() -> None:
-    """Every agent draws what the first one draws."""
-    own = step.agent_keys
-
-    def the_same(seed, number, regions):  # type: ignore[no-untyped-def]
-        # Not so what stands for the environment, or for all agents together.
-        return own(seed, number, tuple(r if r >= step.ENVIRONMENT else 0 for r in regions))
-
-    exchange("agent_keys", the_same, step, evaluation)
-
-
-DETAILS: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
-    "tanh": (plain_tanh, (TD3, TQC)),
-    "alpha": (plain_alpha, (TQC,)),
-    "seed": (one_seed, (TD3, TQC)),
+POINTS = {
+    "albedo": Point((TD3, "ebm-v1-td3-paper", TQC), {"unapplied": ["a0", "a2"]}),
+    "averages": Point(AVERAGED, settings={"stale_averages": True}),
+    "entropy": Point((TQC,), settings={"log_alpha_loss": True}),
+    "seed": Point((TD3, TQC), settings={"one_seed": True}),
+    "tanh": Point((TD3, TQC), settings={"plain_tanh": True}),
+    "evaluation": Point((TD3,), {"judged_early": 1}),
+    "unclipped": Point((TD3,), {"unclipped": True}),
+    "warmup": Point((TD3,), settings={"warmup_steps": 999}),
 }
+
+
+def planned(names: list[str], only: str | None) -> list[tuple[str, Cell]]:
+    """Points and cells, cheapest first."""
+    found = [
+        (name, cell)
+        for name in names
+        for pattern in (POINTS[name].where if only is None else ("*-paper",))
+        for cell in cells(pattern)
+        if only is None or fnmatch(cell.name, only)
+    ]
+    return sorted(found, key=lambda one: (one[1].cost, one[1].name, names.index(one[0])))
+
+
+def is_there(name: str, cell: Cell) -> bool:
+    """Whether a result is stored."""
+    return (RESULTS / "published" / name / f"{cell.name}.json").exists()
+
+
+def show_plan(plan: list[tuple[str, Cell]]) -> None:
+    """What is missing, with an estimate of what it costs."""
+    missing = [(name, cell) for name, cell in plan if not is_there(name, cell)]
+    rows = [[name, cell.name, f"{cell.cost / 60:.0f}"] for name, cell in missing]
+    print(markdown(rows, ["point", "cell", "core-minutes"], words=2))
+    hours = sum(cell.cost for _, cell in missing) / 3600
+    print(f"{len(missing)} of {len(plan)} to train: about {hours:.1f} core-hours")
+
+
+def table(plan: list[tuple[str, Cell]], results: Results) -> str:
+    """Published, without the point, and with it, each in standard errors from the published."""
+    rows = []
+    for cell in dict.fromkeys(cell for _, cell in plan):
+        published = published_bands(cell)
+        names = [name for name, other in plan if other == cell and is_there(name, cell)]
+        if published is None or not names or cell not in results:
+            continue
+        rows.append(
+            [cell.name, "published figures", *(_text(one) for one in published), "", "", ""]
+        )
+        without = results[cell].skill()
+        shown = {"none": without}
+        for name in names:
+            found = kept(f"published/{name}", cell.name, POINTS[name].configuration(cell), _train)
+            shown[name] = np.array(found["bands"])
+        for name, seeds in shown.items():
+            bands = [Sample.of(values) for values in seeds.T]
+            pairs = list(zip(bands, published, strict=True))
+            far = max(abs(standard_errors(one, other)) for one, other in pairs)
+            rejected = sum(differ(one, other) < LEVEL for one, other in pairs)
+            moved = "" if name == "none" else str(_moved(seeds, without))
+            told = ["", name, *(_text(one) for one in bands), f"{far:.1f}", str(rejected), moved]
+            rows.append(told)
+    header = ["cell", "point", *BAND_NAMES, "farthest (s.e.)", "rejected of 6", "moved of 6"]
+    return markdown(rows, header, words=2)
+
+
+def _moved(one: np.ndarray, other: np.ndarray) -> int:
+    """Bands whose mean the point moves, by Student's test paired by seed, two-sided at 5 %."""
+    tails = (paired(a, b) for a, b in zip(one.T, other.T, strict=True))
+    return sum(2 * min(p, 1 - p) < LEVEL for p in tails)
+
+
+def _text(sample: Sample) -> str:
+    return f"{sample.mean:.2f} ± {sample.std:.2f}"
+
+
+def _train(configuration: Configuration) -> dict[str, Any]:
+    return skill_of(trained(configuration))
 
 
 def main() -> None:
     """Train what is missing, and print the table."""
-    if len(sys.argv) < 2 or sys.argv[1] not in DETAILS:
-        sys.exit(f"name one of {', '.join(DETAILS)}")
-    detail, *patterns = sys.argv[1:]
-    apply, farthest = DETAILS[detail]
-    apply()  # before anything is compiled
-    ours = load_results("results/paper")
-    rows = []
-    for cell in [cell for pattern in patterns or farthest for cell in cells(pattern)]:
-        published = published_bands(cell)
-        if published is None or cell not in ours:
-            sys.exit(f"{cell.name}: is not published, or not trained yet")
-        found = kept(
-            f"details/{detail}", cell.name, cell.configuration(), lambda c: skill_of(trained(c))
-        )
-        rows.append([cell.name, "published", *(f"{p.mean:.2f} ± {p.std:.2f}" for p in published)])
-        as_published = [Sample.of(band) for band in np.array(found["bands"]).T]
-        for name, bands in (("ours", ours[cell].bands()), (f"{detail} as published", as_published)):
-            pairs = zip(bands, published, strict=True)
-            told = (f"{b.mean:.2f} ± {b.std:.2f} ({standard_errors(b, p):.1f})" for b, p in pairs)
-            rows.append(["", name, *told])
-    header = ["cell", "areaWRMSE, K (standard errors from published)", *BAND_NAMES]
-    print(markdown(rows, header, words=2))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("points", nargs="*", metavar="POINT", help=", ".join(POINTS))
+    parser.add_argument(
+        "--only", metavar="PATTERN", help="cells of preset paper whose name matches"
+    )
+    parser.add_argument("--plan", action="store_true", help="train nothing: what is missing")
+    parser.add_argument("--table", action="store_true", help="train nothing: what is there")
+    options = parser.parse_args()
+    for name in options.points:
+        if name not in POINTS:
+            parser.error(f"there is no point {name!r}: there are {', '.join(POINTS)}")
+    plan = planned(options.points or list(POINTS), options.only)
+    if not plan:
+        parser.error(f"no cell of preset paper matches {options.only!r}")
+    if options.plan:
+        show_plan(plan)
+        return
+    if not options.table:
+        for name, cell in plan:
+            kept(f"published/{name}", cell.name, POINTS[name].configuration(cell), _train)
+    print(table(plan, load_results("results/paper")))
 
 
 if __name__ == "__main__":

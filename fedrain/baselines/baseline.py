@@ -38,6 +38,8 @@ class Baseline:
         actions: In action units, ``[step, agent, action]``.
         model_runs: Episodes that were integrated.
         seconds: How long it took.
+        converged: Of what is searched for by gradient, whether the search had ended by itself; if
+            not, there is something better. None of the others.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Baseline:
     actions: Float[np.ndarray, "step agent action"]
     model_runs: int
     seconds: float
+    converged: bool | None = None
 
     @property
     def final(self) -> dict[str, Float[np.ndarray, "column ..."]]:
@@ -66,6 +69,7 @@ class Baseline:
             "returns": self.returns.tolist(),
             "model_runs": self.model_runs,
             "seconds": self.seconds,
+            **({} if self.converged is None else {"converged": self.converged}),
         }
 
 
@@ -262,9 +266,11 @@ def sequence_dataset(environment: Environment, baseline: Baseline) -> xr.Dataset
     }
     for field in environment.model.fields:
         variables[field.name] = layout.field(field, baseline.fields[field.name], ("step",))
+    searched = baseline.converged is not None
     attributes: dict[str, Any] = {
         "Conventions": "CF-1.11",
         "title": f"FedRAIN baseline {baseline.name}",
+        **({"converged": str(baseline.converged).lower()} if searched else {}),
         "return": float(baseline.returns.mean()),
         "areawrmse_global": baseline.skill.globe,
     }

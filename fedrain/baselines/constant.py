@@ -9,6 +9,7 @@ each agent's parameters are the best for its own region.
 """
 
 import time
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,7 +36,7 @@ def constant(
 
     Returns:
         An episode: ``actions`` ``[step, agent, action]`` in action units, ``returns`` ``[agent]``,
-        skill, errors, physics and the number of model runs.
+        skill, errors, physics, the number of model runs, and whether the search ``converged``.
     """
     if goal not in GOALS:
         raise unknown("goal", goal, GOALS)
@@ -44,7 +45,8 @@ def constant(
     with precise(environment):
         best = minimise("constant", environment, GOALS[goal], shape, iterations, key)
         actions = np.broadcast_to(best.actions, (environment.episode_length, *shape))
-        return play("constant", environment, actions, key, best.evaluations, begin)
+        found = play("constant", environment, actions, key, best.evaluations, begin)
+        return replace(found, converged=best.converged)
 
 
 def _negative_return(

@@ -8,6 +8,7 @@ region.
 """
 
 import time
+from dataclasses import replace
 
 from jaxtyping import Array, Float, Key
 
@@ -29,13 +30,14 @@ def limit(environment: Environment, iterations: int = ITERATIONS, seed: int = 0)
 
     Returns:
         An episode: ``actions`` ``[step, agent, action]`` in action units, ``returns`` ``[agent]``,
-        skill, errors, physics and the number of model runs.
+        skill, errors, physics, the number of model runs, and whether the search ``converged``.
     """
     begin, key = time.perf_counter(), episode_key(seed)
     shape = (environment.episode_length, *environment.static_actions.shape)
     with precise(environment):
         best = minimise("limit", environment, _negative_return, shape, iterations, key)
-        return play("limit", environment, best.actions, key, best.evaluations, begin)
+        found = play("limit", environment, best.actions, key, best.evaluations, begin)
+        return replace(found, converged=best.converged)
 
 
 def _negative_return(

@@ -28,10 +28,14 @@ WORST = 1e6
 
 
 class Optimum(NamedTuple):
-    """What was found, and what it took."""
+    """What was found, what it took, and whether the search ended because nothing was left to gain.
+
+    It has not converged where it ran out of iterations, or found no way on.
+    """
 
     actions: Float[np.ndarray, "*shape"]
     evaluations: int
+    converged: bool
 
 
 def has_gradient(environment: Environment) -> bool:
@@ -95,7 +99,8 @@ def minimise(
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-12,
                  "gtol": 1e-9},
     )  # fmt: skip
-    return Optimum(low + (high - low) * found.x.reshape(shape), int(found.nfev))
+    actions = low + (high - low) * found.x.reshape(shape)
+    return Optimum(actions, int(found.nfev), bool(found.success))
 
 
 @partial(jax.jit, static_argnames=("environment", "objective"))

@@ -7,18 +7,22 @@ Optimal control takes a minute, so its returns in the built-in tasks come with t
 import json
 from dataclasses import replace
 from importlib.resources import files
+from typing import Any
 
 from fedrain.baselines.optimise import has_gradient
 from fedrain.baselines.static import static
 from fedrain.envs import Environment, make
 from fedrain.envs.tasks import same_task
 
+#: What does not change the return of an action sequence.
+UNSEEN: dict[str, Any] = {"unclipped": False, "judged_early": 0, "judged_over": 1}
+
 
 def known_limit(environment: Environment) -> float | None:
     """Mean return of the agents under optimal control; None where it is not known.
 
-    What agents see does not matter to it. Agents of a shared climate have the same limit together,
-    however many there are.
+    What agents see does not matter to it, nor which steps their skill is judged by. Agents of a
+    shared climate have the same limit together, however many there are.
 
     Args:
         environment: Any environment.
@@ -27,10 +31,11 @@ def known_limit(environment: Environment) -> float | None:
         In the unit of rewards, or None.
     """
     table = json.loads((files("fedrain.baselines") / "data" / "limits.json").read_text("utf-8"))
+    kind, note = ("-published", ", albedo not applied") if environment.unapplied else ("", "")
     if environment.shared_climate or environment.agents == 1:
-        name, own = "shared", make("ebm-v1")
+        name, own = f"shared{note}", make(f"ebm-v1{kind}")
     else:
-        name, own = f"own, {environment.agents} agents", make("ebm-v2")
+        name, own = f"own, {environment.agents} agents{note}", make(f"ebm-v2{kind}")
         own = replace(own, agents=environment.agents)
     if name not in table["return"] or environment.model != own.model:
         return None
@@ -42,10 +47,12 @@ def known_limit(environment: Environment) -> float | None:
         shared_climate=own.shared_climate,
         local_observation=own.local_observation,
         observed=own.observed,
+        **UNSEEN,
         learn=None if every else environment.learn,
         tiles=None,
     )
-    return float(table["return"][name]) if same_task(seen_alike, own) else None
+    same = same_task(seen_alike, replace(own, **UNSEEN))
+    return float(table["return"][name]) if same else None
 
 
 def unknown_limit(environment: Environment) -> str | None:

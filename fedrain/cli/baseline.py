@@ -96,6 +96,11 @@ def _print(environment: "Environment", result: "Baseline") -> None:
     unit = f" {_unit(first)}²" if alone else ""
     print(f"return         {result.returns.mean():.0f}{unit}")
     print(f"found with {counted(result.model_runs, 'model run')} in {result.seconds:.1f} s")
+    if result.converged is False:
+        say(
+            f"{result.name} has not converged: --iterations N lets it search longer, "
+            "and what it finds then is better"
+        )
 
 
 def _unit(field: "Field") -> str:

@@ -10,9 +10,17 @@ from matplotlib.figure import Figure
 
 from fedrain.climate import BAND_NAMES, EnergyBalanceModel
 from fedrain.experiment.report import draw_evolution
-from fedrain.paper.matrix import DECOMPOSITIONS, EPISODE_STEPS, EPISODES, PRESETS, SCHEMES, Cell
+from fedrain.paper.matrix import (
+    DECOMPOSITIONS,
+    EPISODE_STEPS,
+    EPISODES,
+    PRESETS,
+    REPRODUCTIONS,
+    SCHEMES,
+    Cell,
+)
 from fedrain.paper.published import published_bands
-from fedrain.paper.results import Result, Results, static_skill
+from fedrain.paper.results import Result, Results, reproduction, static_skill
 from fedrain.plotting import (
     INTERVAL,
     WHITE,
@@ -46,11 +54,12 @@ def make_figures(results: Results, out: Path) -> list[Path]:
     for env, agents in DECOMPOSITIONS:
         for algo in PRESETS:
             drawn[f"skill-{env}-a{agents}-{algo}"] = skill_figure(results, env, agents, algo)
-    for cell in (
+    for one in (
         Cell("ebm-v1", 1, "nofed", "ddpg", "paper"),
         Cell("ebm-v3", 6, "fed05", "ddpg", "paper"),
     ):
-        drawn[f"evolution-{cell.name}"] = evolution_figure(results, cell)
+        if (result := reproduction(results, one)) is not None:
+            drawn[f"evolution-{result.cell.name}"] = evolution_figure(result)
     paths = []
     for name, figure in drawn.items():
         if figure is None:
@@ -72,7 +81,7 @@ def returns_figure(results: Results) -> Figure:
         strict=True,
     ):
         for algo in PRESETS:
-            result = results.get(Cell(env, agents, scheme, algo, "paper"))
+            result = reproduction(results, Cell(env, agents, scheme, algo, "paper"))
             if result is not None:
                 loss, half = interval(-result.learning)
                 losses.append(loss)
@@ -95,10 +104,11 @@ def returns_figure(results: Results) -> Figure:
 
 def skill_figure(results: Results, env: str, agents: int, algo: str) -> Figure | None:
     """Zonal skill of the schemes beside the single agent, the static model and the paper."""
-    shown = {scheme: Cell(env, agents, scheme, algo, "paper") for scheme in SCHEMES}
-    if not any(cell in results for cell in shown.values()):
+    experiments = {scheme: Cell(env, agents, scheme, algo, "paper") for scheme in SCHEMES}
+    shown = {key: reproduction(results, one) for key, one in experiments.items()}
+    if not any(shown.values()):
         return None
-    shown["ebm-v1"] = Cell("ebm-v1", 1, "nofed", algo, "paper")
+    shown["ebm-v1"] = reproduction(results, Cell("ebm-v1", 1, "nofed", algo, "paper"))
     figure = new_figure(9.0, 4.4)
     axes = figure.subplots()
     width = 0.86 / len(BARS)
@@ -106,14 +116,14 @@ def skill_figure(results: Results, env: str, agents: int, algo: str) -> Figure |
         at = np.arange(len(BAND_NAMES)) + (i - (len(BARS) - 1) / 2) * width
         if key == "static":
             _bars(axes, key, at, np.array(static_skill().bands), width)
-        elif (result := results.get(shown[key])) is not None:
+        elif (result := shown[key]) is not None:
             _bars(axes, key, at, result.skill().mean(0), width)
             _details(axes, result, at, width)
     axes.set_xticks(range(len(BAND_NAMES)), BAND_NAMES)
     axes.set_ylabel(f"areaWRMSE (K), {INTERVAL}")
     axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
-    axes.set_title(f"{style(algo).label} in {env}, {agents} agents")
+    axes.set_title(f"{style(algo).label} in {env}, {agents} agents, {_presets(shown)}")
     light_grid(axes, "y")
     marks, names = axes.get_legend_handles_labels()
     found = dict(zip(names, marks, strict=True))
@@ -121,6 +131,14 @@ def skill_figure(results: Results, env: str, agents: int, algo: str) -> Figure |
     place: dict[str, Any] = {"loc": "outside upper center", "ncols": len(found)}
     figure.legend([found[n] for n in order], order, frameon=False, fontsize="small", **place)
     return figure
+
+
+def _presets(shown: dict[str, Result | None]) -> str:
+    """Which preset the bars are of, or each of them where they differ."""
+    of = {key: result.cell.preset for key, result in shown.items() if result is not None}
+    groups = {preset: [key for key in of if of[key] == preset] for preset in REPRODUCTIONS}
+    told = [f"{preset} ({', '.join(keys)})" for preset, keys in groups.items() if keys]
+    return f"preset {told[0].partition(' ')[0] if len(told) == 1 else ' and '.join(told)}"
 
 
 def _bars(
@@ -169,12 +187,10 @@ def _details(axes: Axes, result: Result, at: Float[np.ndarray, " band"], width: 
         )  # fmt: skip
 
 
-def evolution_figure(results: Results, cell: Cell) -> Figure | None:
+def evolution_figure(result: Result) -> Figure:
     """The profile at six times of an episode, against the static model and the target."""
-    if (result := results.get(cell)) is None:
-        return None
     figure = new_figure()
-    environment = cell.configuration().make_environment()
+    environment = result.cell.configuration().make_environment()
     draw_evolution(figure, environment, result.data.episode_surface_temperature.values)
-    figure.suptitle(f"{cell.name}, mean profile of the seeds")
+    figure.suptitle(f"{result.cell.name}, mean profile of the seeds")
     return figure

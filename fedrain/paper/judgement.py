@@ -276,7 +276,7 @@ def converge_faster(group: list[Cell], other: Callable[[Cell], Cell]) -> OfCurve
     def statements(results: Results, tolerance: float) -> Iterator[Statement]:
         for cell in group:
             steps, others = (_steps(results, which, tolerance) for which in (cell, other(cell)))
-            yield cell.name, earlier(steps, others)
+            yield experiment_name(cell), earlier(steps, others)
 
     return statements
 
@@ -288,7 +288,7 @@ def most_converge(
 
     def statements(results: Results, tolerance: float) -> Iterator[Statement]:
         for cell in group:
-            yield cell.name, most(when(_steps(results, cell, tolerance)))
+            yield experiment_name(cell), most(when(_steps(results, cell, tolerance)))
 
     return statements
 
@@ -298,7 +298,7 @@ def most_rise(group: list[Cell]) -> OfCurves:
 
     def statements(results: Results, tolerance: float) -> Iterator[Statement]:
         for cell in group:
-            yield cell.name, most(rises_steadily(_curves(results, cell), tolerance))
+            yield experiment_name(cell), most(rises_steadily(_curves(results, cell), tolerance))
 
     return statements
 
@@ -345,10 +345,15 @@ def errors_of(bands: Bands, cell: Cell | None) -> list[Sample]:
 def known(found: Found | None, cell: Cell) -> Found:
     """What a source has of a cell; an error if it has nothing."""
     if found is None:
-        raise MissingCellError(cell.name)
+        raise MissingCellError(experiment_name(cell))
     return found
 
 
 def name_of(cell: Cell, place: int) -> str:
     """A statement's name."""
-    return f"{cell.name.removesuffix('-paper')} {BAND_NAMES[place]}"
+    return f"{experiment_name(cell)} {BAND_NAMES[place]}"
+
+
+def experiment_name(cell: Cell) -> str:
+    """A cell's name without the preset."""
+    return cell.name.removesuffix(f"-{cell.preset}")

@@ -11,7 +11,7 @@ from fedrain.envs import make
 from fedrain.envs.tasks import same_task
 from fedrain.experiment import Configuration
 from fedrain.federation import Sharing
-from fedrain.paper.matrix import Cell
+from fedrain.paper.matrix import REPRODUCTIONS, Cell
 from fedrain.paper.statistics import Sample
 
 PUBLISHED_SEEDS = 10
@@ -68,19 +68,20 @@ def published_skill(experiment: Configuration | Cell) -> Published | None:
 
     Returns:
         None if the paper has no such experiment: a cell of preset ``corrected``, or a configuration
-        whose climate or averaging differs.
+        whose climate or averaging differs both from the paper's text and from the published runs.
 
     Example:
         >>> from fedrain.experiment import configure
         >>> published_skill(configure(env="ebm-v3", agents=6, algo="ddpg")).mean[2]
         1.25
     """
-    single = experiment.env == "ebm-v1"
+    env = experiment.env.removesuffix("-published")
+    single = env == "ebm-v1"
     agents = "" if single else f"a{experiment.agents}"
     scheme = "" if single else experiment.scheme
-    found = published_cells().get((experiment.env, agents, scheme, experiment.algo))
+    found = published_cells().get((env, agents, scheme, experiment.algo))
     if isinstance(experiment, Cell):
-        return found if experiment.preset == "paper" else None
+        return found if experiment.preset in REPRODUCTIONS else None
     if found is None or experiment.make_sharing() != Sharing():
         return None
     theirs = make(experiment.env, agents=experiment.agents)

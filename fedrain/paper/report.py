@@ -21,7 +21,7 @@ from fedrain.climate import BAND_NAMES, EnergyBalanceModel
 from fedrain.envs import make
 from fedrain.io import write_whole
 from fedrain.paper.claims import judge_claims
-from fedrain.paper.matrix import EPISODE_STEPS, PRESETS, cells
+from fedrain.paper.matrix import EPISODE_STEPS, PRESETS, REPRODUCTIONS, cells
 from fedrain.paper.published import published_bands, published_core_hours
 from fedrain.paper.results import (
     REFERENCES,
@@ -34,10 +34,13 @@ from fedrain.paper.results import (
 from fedrain.paper.statistics import Sample, differ, standard_errors
 from fedrain.paper.tables import (
     WITHIN,
+    agreement,
     agreement_table,
     cost_table,
     habits_table,
     limit_table,
+    missing_table,
+    points_table,
 )
 from fedrain.plotting import Line, half_width, interval, style
 from fedrain.tables import Table
@@ -130,12 +133,17 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
         "references": references,
         "publishedCoreHours": sum(published_core_hours(cell) for cell in results),
         "total": len(cells()),
+        "agreement": {preset: _agreement(results, preset) for preset in REPRODUCTIONS},
         "cells": [_cell(result, series) for result in results.values()],
         "claims": [
             {
                 "statement": claim.statement,
                 "test": claim.test,
                 "ours": [claim.ours.verdict, claim.ours.evidence],
+                "byPreset": {
+                    preset: [found.verdict, found.evidence]
+                    for preset, found in claim.by_preset.items()
+                },
                 "beside": claim.beside,
                 "published": claim.published
                 and [claim.published.verdict, claim.published.evidence],
@@ -144,11 +152,25 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
         ],
         "tables": {
             "agreement": _table(agreement_table(results)),
+            "points": _table(points_table(results)),
             "habits": _table(habits_table(results)),
             "limit": _table(limit_table(results)),
             "cost": _table(cost_table(results)),
+            "missing": _table(missing_table(results)),
         },
         "versions": next(iter(results.values())).versions,
+    }
+
+
+def _agreement(results: Results, preset: str) -> dict[str, Any]:
+    found = agreement(results, [cell for cell in cells() if cell.preset == preset])
+    return {
+        "done": found.done,
+        "cells": found.cells,
+        "within": found.within,
+        "rejected": found.rejected,
+        "byChance": found.by_chance,
+        "means": found.means,
     }
 
 

@@ -7,6 +7,7 @@ that cells are measured by is in files ``limit-*.nc`` (:data:`REFERENCES`), whic
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,20 @@ from fedrain.errors import InputError
 from fedrain.experiment import Configuration, Run
 from fedrain.experiment.resolve import from_dict
 from fedrain.io import read_dataset, read_json, write_dataset
-from fedrain.paper.matrix import EPISODE_STEPS, Cell, cells
+from fedrain.paper.matrix import EPISODE_STEPS, REPRODUCTIONS, Cell, cells, preset_order
 from fedrain.paper.published import PUBLISHED_SEEDS
 from fedrain.paper.statistics import Sample
 
 #: Environment and agents of each optimal control. Agents of a shared climate have the same limit
 #: together as one agent for the globe, so ebm-v1 and ebm-v3 need only one.
 REFERENCES = {
-    "limit-shared": ("ebm-v1", 1),
-    "limit-v2-a2": ("ebm-v2", 2),
-    "limit-v2-a6": ("ebm-v2", 6),
+    f"{name}{kind}": (f"{env}{kind}", agents)
+    for kind in ("", "-published")  # where the albedo is not applied, there is less to control
+    for name, env, agents in (
+        ("limit-shared", "ebm-v1", 1),
+        ("limit-v2-a2", "ebm-v2", 2),
+        ("limit-v2-a6", "ebm-v2", 6),
+    )
 }
 #: One episode without exploration: the climate and every parameter, step by step.
 EPISODE = {
@@ -137,7 +142,8 @@ def read_reference(path: Path) -> xr.Dataset:
 
 def reference_of(cell: Cell) -> str:
     """Name of the optimal control that a cell is measured by."""
-    return f"limit-v2-a{cell.agents}" if cell.env == "ebm-v2" else "limit-shared"
+    name = f"limit-v2-a{cell.agents}" if cell.env == "ebm-v2" else "limit-shared"
+    return f"{name}-published" if cell.preset == "published" else name
 
 
 def _check(
@@ -221,7 +227,7 @@ class Result:
 
     def share_of_limit(self, policy: str) -> float:
         """Where that return lies between the static model (0) and optimal control (1)."""
-        worst, best = _static_and_limit(self.cell.env, self.cell.agents)
+        worst, best = _static_and_limit(self.cell.configuration().env, self.cell.agents)
         return (self.evaluation_return(policy) - worst) / (best - worst)
 
     @property
@@ -257,8 +263,9 @@ def load_results(folder: str | Path) -> Results:
         InputError: If there is no result, or one is damaged or of another experiment.
 
     Example:
-        >>> len(load_results("results/paper"))
-        65
+        >>> results = load_results("results/paper")
+        >>> sum(cell.preset == "corrected" for cell in results)
+        26
     """
     found = {}
     for cell in sorted(cells(), key=_place_in_tables):
@@ -272,9 +279,29 @@ def load_results(folder: str | Path) -> Results:
     return found
 
 
-def _place_in_tables(cell: Cell) -> tuple[str, str, int, bool, str]:
+def _place_in_tables(cell: Cell) -> tuple[str, str, int, int, str]:
     """Sorts cells so that those to be compared stand side by side."""
-    return cell.algo, cell.env, cell.agents, cell.preset != "paper", cell.scheme
+    return cell.algo, cell.env, cell.agents, preset_order(cell.preset), cell.scheme
+
+
+def experiments_of(results: Results, preset: str) -> Results:
+    """The results of one preset by experiment, which is what its cell of preset ``paper`` is."""
+    return {
+        replace(cell, preset="paper"): result
+        for cell, result in results.items()
+        if cell.preset == preset
+    }
+
+
+def reproduction(results: Results, experiment: Cell) -> Result | None:
+    """What stands for an experiment of the paper: preset ``published`` if it is there."""
+    found = (results.get(replace(experiment, preset=preset)) for preset in REPRODUCTIONS)
+    return next((result for result in found if result is not None), None)
+
+
+def missing_cells(results: Results) -> list[Cell]:
+    """Cells of the matrix that have no result, in the order of the tables."""
+    return [cell for cell in sorted(cells(), key=_place_in_tables) if cell not in results]
 
 
 def our_bands(results: Results) -> Bands:

@@ -53,7 +53,8 @@ class Sample(NamedTuple):
 def pooled(samples: Sequence[Sample]) -> Sample:
     """One sample with the mean variance, and no more degrees of freedom than one of them has.
 
-    Those of several bands are of the same seeds, so that they are worth little more than one.
+    Those of several bands are of the same seeds, so that they are worth little more than one; the
+    distances are those of each seed, averaged over the bands.
     """
     means, stds, numbers, distances = zip(*samples, strict=True)
     together = None if None in distances else tuple(np.mean(distances, axis=0).tolist())
@@ -96,6 +97,23 @@ def more_variable(first: Sample, second: Sample) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.divide(first.variance, second.variance)
     return float(scipy.stats.f.sf(ratio, first.number - 1, second.number - 1))
+
+
+def more_variable_of_the_same(first: Sample, second: Sample) -> float:
+    """The same for two bands of the same seeds, in their order: Student's paired test.
+
+    A seed that is far off in one band often is in the next, which the differences of its distances
+    leave out. Where only spreads are known, so is not what bands have in common, and the test is
+    the F test, as if they had nothing.
+    """
+    if first.distances is None or second.distances is None:
+        return more_variable(first, second)
+    return paired(np.array(first.distances), np.array(second.distances))
+
+
+def paired(first: Float[np.ndarray, " seed"], second: Float[np.ndarray, " seed"]) -> float:
+    """P-value of Student's paired test that the first mean is not above the second."""
+    return sum_below_zero(Sample.of(second - first))
 
 
 def converged_at(

@@ -1,13 +1,24 @@
 """Every table of the benchmark, from the stored results."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from fedrain.climate import BAND_NAMES
 from fedrain.paper.claims import judge_claims
-from fedrain.paper.matrix import DECOMPOSITIONS, PRESETS, SCHEMES, Cell, cells, single_agent
+from fedrain.paper.judgement import experiment_name
+from fedrain.paper.matrix import (
+    DECOMPOSITIONS,
+    PRESETS,
+    REPRODUCTIONS,
+    SCHEMES,
+    Cell,
+    cells,
+    single_agent,
+)
 from fedrain.paper.published import published_bands, published_core_hours, published_skill
-from fedrain.paper.results import Results, our_bands, static_skill
+from fedrain.paper.results import Results, missing_cells, our_bands, static_skill
 from fedrain.paper.statistics import LEVEL, Sample, differ, standard_errors
 from fedrain.tables import GAP, Table, write_tables
 
@@ -25,7 +36,7 @@ def make_tables(results: Results, out: Path) -> list[Path]:
         The files: Markdown, LaTeX and CSV. The same results give the same bytes on one machine.
     """
     paths = []
-    for preset in ("paper", "corrected"):
+    for preset in dict.fromkeys(preset for presets in PRESETS.values() for preset in presets):
         for env, agents in DECOMPOSITIONS:
             algos = [algo for algo, presets in PRESETS.items() if preset in presets]
             tables = [skill_table(results, env, agents, algo, preset) for algo in algos]
@@ -35,9 +46,11 @@ def make_tables(results: Results, out: Path) -> list[Path]:
     tables_by_name = {
         "agreement": agreement_table(results),
         **claims_tables(results),
+        "points": points_table(results),
         "habits": habits_table(results),
         "limit": limit_table(results),
         "cost": cost_table(results),
+        "missing": missing_table(results),
     }
     for name, table in tables_by_name.items():
         paths += write_tables([table], out / name, ("md", "tex", "csv"))
@@ -47,7 +60,7 @@ def make_tables(results: Results, out: Path) -> list[Path]:
 def skill_table(results: Results, env: str, agents: int, algo: str, preset: str) -> Table:
     """One of the paper's skill tables, each line above the published one."""
     sources = {"": our_bands(results)}
-    if preset == "paper":
+    if preset in REPRODUCTIONS:
         sources["published"] = published_bands
     rows = []
     for i, band in enumerate(BAND_NAMES):
@@ -109,37 +122,72 @@ def agreement_table(results: Results) -> Table:
         results: What :func:`load_results` read.
 
     Returns:
-        For each algorithm and environment: finished cells; means within three standard errors of
-        the published ones; means that differ by Welch's test at the 5 % level; and how many would
-        differ by chance if all were the same. Each cell has six means, one for each band.
+        For each preset that reproduces the paper, algorithm and environment: finished cells; means
+        within three standard errors of the published ones; means that differ by Welch's test at the
+        5 % level; and how many would differ by chance if all were the same. Each cell has six
+        means, one for each band.
 
     Example:
         >>> print(agreement_table(load_results("results/paper")).markdown())
-        **Our means against the published ones, preset paper**
+        **Our means against the published ones**
         ...
     """
     rows = []
-    for algo in PRESETS:
+    for preset, algo in product(REPRODUCTIONS, PRESETS):
+        found = []
         for env in ("ebm-v1", "ebm-v2", "ebm-v3"):
-            within = significant = total = done = 0
-            matrix = [c for c in cells() if (c.algo, c.env, c.preset) == (algo, env, "paper")]
-            for cell in matrix:
-                published = published_bands(cell)
-                if cell not in results or published is None:
-                    continue
-                done += 1
-                for ours, theirs in zip(results[cell].bands(), published, strict=True):
-                    total += 1
-                    within += abs(standard_errors(ours, theirs)) <= WITHIN
-                    significant += differ(ours, theirs) < LEVEL
-            counts = [f"{done} of {len(matrix)}", f"{within} of {total}", str(significant)]
-            rows.append([algo, env, *counts, f"{LEVEL * total:.1f}"])
+            of = [c for c in cells() if (c.preset, c.algo, c.env) == (preset, algo, env)]
+            found.append(agreement(results, of))
+            rows.append([preset, algo, env, *found[-1].told()])
+        rows.append([preset, algo, "all", *Agreement(*map(sum, zip(*found, strict=True))).told()])
     return Table(
-        "Our means against the published ones, preset paper",
-        ["algorithm", "environment", "cells", "within 3 s.e.", "differ (Welch, 5 %)", "by chance"],
+        "Our means against the published ones",
+        [
+            "preset",
+            "algorithm",
+            "environment",
+            "cells",
+            "within 3 s.e.",
+            "differ (Welch, 5 %)",
+            "by chance",
+        ],
         rows,
-        words=2,
+        words=3,
     )
+
+
+class Agreement(NamedTuple):
+    """How many of the published means some cells reproduce."""
+
+    done: int
+    cells: int
+    within: int  # three standard errors
+    rejected: int  # by Welch's test
+    means: int
+
+    @property
+    def by_chance(self) -> float:
+        """How many the test would reject if all means were the same."""
+        return LEVEL * self.means
+
+    def told(self) -> list[str]:
+        """As a table shows it."""
+        counts = [f"{self.done} of {self.cells}", f"{self.within} of {self.means}"]
+        return [*counts, str(self.rejected), f"{self.by_chance:.1f}"]
+
+
+def agreement(results: Results, matrix: list[Cell]) -> Agreement:
+    """Of those cells that are finished."""
+    pairs = [
+        pair
+        for cell in matrix
+        if cell in results and (published := published_bands(cell)) is not None
+        for pair in zip(results[cell].bands(), published, strict=True)
+    ]
+    within = sum(abs(standard_errors(ours, theirs)) <= WITHIN for ours, theirs in pairs)
+    rejected = sum(differ(ours, theirs) < LEVEL for ours, theirs in pairs)
+    done = sum(cell in results for cell in matrix)
+    return Agreement(done, len(matrix), within, rejected, len(pairs))
 
 
 def claims_tables(results: Results) -> dict[str, Table]:
@@ -148,44 +196,62 @@ def claims_tables(results: Results) -> dict[str, Table]:
     for claim in judge_claims(results):
         findings = [
             ("not published", GAP) if found is None else (str(found.verdict), found.evidence)
-            for found in (claim.published, claim.ours)
+            for found in (claim.published, *claim.by_preset.values())
         ]
         told, why = (list(column) for column in zip(*findings, strict=True))
         if claim.beside != "published":
             told[0], why[0] = (f"{claim.beside}: {text}" for text in (told[0], why[0]))
         verdicts.append([claim.statement, *told])
         evidence.append([claim.statement, claim.test, *why])
-    sources = ["in the published figures", "in ours"]
+    presets = (f"in ours, preset {preset}" for preset in REPRODUCTIONS)
+    sources = ["in the published figures", *presets]
+    words = len(sources) + 1
     return {
-        "claims": Table("What holds up", ["claim", *sources], verdicts, words=3),
-        "evidence": Table("Why", ["claim", "decided by", *sources], evidence, words=4),
+        "claims": Table("What holds up", ["claim", *sources], verdicts, words=words),
+        "evidence": Table("Why", ["claim", "decided by", *sources], evidence, words=words + 1),
     }
+
+
+def points_table(results: Results) -> Table:
+    """Global error of agents as in the published runs and as in the paper's text."""
+    return _between(
+        results,
+        "published",
+        "paper",
+        "What the points of the published runs do: areaWRMSE of the globe in K, mean ± std",
+    )
 
 
 def habits_table(results: Results) -> Table:
     """Global error of TD3 and TQC with the implementation quirks and without."""
+    return _between(
+        results,
+        "paper",
+        "corrected",
+        "What the published habits do: areaWRMSE of the globe in K, mean ± std",
+    )
+
+
+def _between(results: Results, preset: str, other: str, caption: str) -> Table:
+    """Cells that there are with both presets, and which is better."""
     rows = []
     for cell, result in results.items():
-        other = replace(cell, preset="corrected")
-        if cell.preset == "corrected" or other not in results:
+        same = replace(cell, preset=other)
+        if cell.preset != preset or same not in results:
             continue
-        ours, without = result.globe(), results[other].globe()
-        p = differ(ours, without)
-        better = GAP if p >= LEVEL else "paper" if ours.mean < without.mean else "corrected"
-        rows.append(
-            [
-                cell.name.removesuffix("-paper"),
-                f"{ours.mean:.2f} ± {ours.std:.2f}",
-                f"{without.mean:.2f} ± {without.std:.2f}",
-                f"{p:.2g}",
-                better,
-            ]
-        )
-    return Table(
-        "What the published habits do: areaWRMSE of the globe in K, mean ± std",
-        ["cell", "paper", "corrected", "Welch p", "better"],
-        rows,
-    )
+        one, two = result.globe(), results[same].globe()
+        p = differ(one, two)
+        better = GAP if p >= LEVEL else preset if one.mean < two.mean else other
+        both = (f"{sample.mean:.2f} ± {sample.std:.2f}" for sample in (one, two))
+        rows.append([experiment_name(cell), *both, f"{p:.2g}", better])
+    return Table(caption, ["cell", preset, other, "Welch p", "better"], rows)
+
+
+def missing_table(results: Results) -> Table:
+    """The cells that are not trained, with the command that trains them."""
+    rows = [[c.name, f"fedrain benchmark run --only {c.name}"] for c in missing_cells(results)]
+    told = f"{len(rows)} of {len(cells())} cells are not trained yet" if rows else "All are trained"
+    return Table(told, ["cell", "command"], rows, words=2)
 
 
 def limit_table(results: Results) -> Table:

@@ -18,6 +18,7 @@ from fedrain.baselines import (
     share_reached,
     static,
 )
+from fedrain.cli import main
 from fedrain.climate import band_skill
 from fedrain.envs import make
 from fedrain.envs.rollout import rollout
@@ -45,18 +46,45 @@ def test_limit_played_through_climlab(best):
     assert total == pytest.approx(best.returns.mean(), rel=1e-6)
 
 
-def test_limit_is_an_optimum(best):
-    """No random change within the bounds does better."""
-    environment = make("ebm-v1")
+def left_to_gain(environment, actions):
+    """Share of the return that a step of any length up the gradient, within the bounds, gains."""
     low, high = environment.action_bounds
-    rng = np.random.default_rng(0)
+
+    def value(scaled):
+        return rollout(environment, low + (high - low) * scaled).returns.mean()
+
     with jax.enable_x64(True):
-        for scale in (0.3, 0.03):
-            for _ in range(10):
-                change = scale * (high - low) * rng.standard_normal(best.actions.shape)
-                tried = jnp.asarray(np.clip(best.actions + change, low, high))
-                other = rollout(environment, tried)
-                assert other.returns.mean() < best.returns.mean()
+        scaled = jnp.asarray((actions - low) / (high - low))
+        now, slope = jax.jit(jax.value_and_grad(value))(scaled)
+        free = ~((scaled <= 0) & (slope < 0) | (scaled >= 1) & (slope > 0))
+        way = jnp.where(free, slope, 0.0)
+        way = way / jnp.abs(way).max()
+        lengths = 10.0 ** jnp.arange(-6, 1)
+        tried = jax.jit(jax.vmap(lambda s: value(jnp.clip(scaled + s * way, 0, 1))))(lengths)
+        return float(((tried.max() - now) / abs(now)).clip(0))
+
+
+def test_limit_is_an_optimum(best):
+    """The gradient leads no farther; where the search was cut short, it does."""
+    environment = make("ebm-v1")
+    assert left_to_gain(environment, best.actions) < 3e-7
+    for iterations in (3, 30):
+        early = limit(environment, iterations=iterations)
+        assert not early.converged
+        assert left_to_gain(environment, early.actions) > 1e-6, iterations
+
+
+def test_a_search_says_whether_it_has_converged(capsys):
+    small = {"latitudes": 12, "episode_length": 5}
+    for iterations, converged in ((2, False), (5000, True)):
+        for find in (limit, constant):
+            found = find(make("ebm-v1", **small), iterations=iterations)
+            assert found.converged is converged, (find, iterations)
+            assert found.as_dict()["converged"] is converged
+            options = ["--latitudes", "12", "--episode-length", "5", "--iterations", iterations]
+            assert main(["baseline", found.name, *map(str, options)]) == 0
+            assert ("has not converged" in capsys.readouterr().err) is not converged
+    assert "converged" not in static(make("ebm-v1", **small)).as_dict()
 
 
 def test_own_climates_allow_more_than_a_shared_one():
@@ -110,6 +138,17 @@ def test_share_of_the_way():
     assert share_reached(environment, worst) == pytest.approx(0)
     assert share_reached(environment, best) == pytest.approx(1)
     assert share_reached(make("ebm-v1", latitudes=12), -1.0) is None
+
+
+@pytest.mark.parametrize(("env", "agents"), [("ebm-v1", 1), ("ebm-v2", 2), ("ebm-v2", 6)])
+def test_without_albedo_there_is_less_to_control(env, agents):
+    """What agents see of it, and when they are judged, does not change what can be reached."""
+    published, whole = (make(name, agents=agents) for name in (f"{env}-published", env))
+    assert static(whole).returns.mean() < known_limit(published) < known_limit(whole)
+    assert known_limit(make(env, agents=agents, unapplied=["a0", "a2"])) == known_limit(published)
+    seen = make(env, agents=agents, unclipped=True, judged_early=5)
+    assert known_limit(seen) == known_limit(whole)
+    assert known_limit(make(env, agents=agents, unapplied="a0")) is None
 
 
 def test_sequence_as_netcdf(tmp_path):

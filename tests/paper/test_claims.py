@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from fedrain.paper import Result, Sample, Verdict, cells, judge_claims
-from fedrain.paper.claims import OF_BANDS, OF_COSTS, OF_CURVES
 from fedrain.paper.judgement import NEARLY_ALL, SOME, weigh
+from fedrain.paper.questions import OF_BANDS, OF_COSTS, OF_CURVES
 from fedrain.paper.results import static_skill
 
 
@@ -172,6 +172,29 @@ def test_convergence_is_judged_by_two_measures():
     assert "a fifth: 24 of 24 point that way" in found.evidence
     assert settles(0.0, 0.95).verdict == Verdict.HOLDS
     assert settles(0.0, 0.5).verdict == Verdict.FAILS
+
+
+def test_a_claim_is_of_one_preset():
+    """Of the published runs' as soon as all its cells are there, and of the paper's until then."""
+    noise = np.random.default_rng(0).normal(0, 10, (10, 1, 100))
+
+    def world(preset, settled):
+        curve = np.where(np.arange(100) < settled, -100_000.0, -20_000.0)
+        return {cell: made(cell, curve + noise) for cell in cells(f"*-{preset}")}
+
+    def most_are_early(results):
+        (claim,) = [c for c in judge_claims(results) if c.statement.startswith("Most policies")]
+        return claim
+
+    paper, published = world("paper", 80), world("published", 15)
+    claim = most_are_early(paper | published)
+    assert (claim.preset, claim.ours.verdict) == ("published", Verdict.HOLDS)
+    assert claim.by_preset["paper"].verdict == Verdict.FAILS
+    del published[cells("ebm-v3-a6-fed10-tqc-published")[0]]
+    claim = most_are_early(paper | published)
+    assert (claim.preset, claim.ours.verdict) == ("paper", Verdict.FAILS)
+    assert claim.by_preset["published"].verdict == Verdict.OPEN
+    assert "ebm-v3-a6-fed10-tqc" in claim.by_preset["published"].evidence
 
 
 def test_claims_wait_for_their_cells(results):

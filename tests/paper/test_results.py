@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fedrain.baselines import static
+from fedrain.baselines import known_limit, limit, static
 from fedrain.cli import main
 from fedrain.envs import make
 from fedrain.errors import InputError
@@ -79,6 +79,24 @@ def test_every_seed_counts(results):
         assert ours[2].mean == pytest.approx(result.data.areawrmse.sel(policy="local")[:, 2].mean())
 
 
+def beaten(results, best_of):
+    """Cells of which an agent, at any time, was better than ``best_of`` says that one can be."""
+    found = []
+    for cell, result in results.items():
+        best = best_of(cell.configuration().make_environment())
+        seen = (result.data.returns, result.data.evaluation_return)
+        if any((returns.mean("agent") > best).any() for returns in seen):
+            found.append(cell)
+    return found
+
+
+def test_no_agent_beats_optimal_control(results):
+    """A thousand episodes of each cell; what is no optimum is found out."""
+    assert beaten(results, known_limit) == []
+    cut_short = float(limit(make("ebm-v1"), iterations=4).returns.mean())
+    assert beaten(results, lambda _: cut_short)
+
+
 def test_bad_results(tmp_path, capsys):
     with pytest.raises(InputError, match="holds no results"):
         load_results(tmp_path)
@@ -127,7 +145,7 @@ def test_a_damaged_result_does_not_keep_the_others_from_being_trained(tmp_path, 
     (tmp_path / "ebm-v1-td3-paper.nc").write_bytes(b"not a NetCDF file")
     command = ["benchmark", "run", "--only", "*v1-td3*", "--jobs", "1"]
     assert main([*command, "--results", str(tmp_path), "--work", str(tmp_path / "work")]) == 2
-    assert [cell.name for cell in trained] == ["ebm-v1-td3-corrected"]
+    assert [cell.preset for cell in trained] == ["corrected", "published"]
 
 
 def test_damaged_results(tmp_path, capsys):

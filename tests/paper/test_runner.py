@@ -30,10 +30,13 @@ run_missing(Store(*sys.argv[1:], seeds=2, episodes=20), cells("{PATTERN}"), prin
 TIMES = ["seconds", "core_seconds"]
 
 
-def test_the_matrix_has_65_cells():
+def test_the_matrix_has_104_cells():
     found = cells()
-    assert len(found) == len({cell.name for cell in found}) == 65
-    assert len(cells("*ddpg*")) == 13
+    assert len(found) == len({cell.name for cell in found}) == 104
+    assert [len(cells(f"*-{preset}")) for preset in ("published", "paper", "corrected")] == [
+        39, 39, 26,
+    ]  # fmt: skip
+    assert len(cells("*ddpg*")) == 26
     assert [cell.cost for cell in found] == sorted(cell.cost for cell in found)
     with pytest.raises(InputError, match="no cell"):
         cells("*moon*")

@@ -13,7 +13,9 @@ from fedrain.paper.statistics import (
     differ,
     earlier,
     more_variable,
+    more_variable_of_the_same,
     most,
+    paired,
     pooled,
     rises_steadily,
     standard_errors,
@@ -98,6 +100,35 @@ def test_bands_of_the_same_seeds_are_pooled_as_one():
     distances = np.abs(bands - np.median(bands, axis=1, keepdims=True)).mean(0)
     assert together.distances == pytest.approx(distances)
     assert pooled([Sample(1.0, 1.0, 10), Sample.of(bands[0])]).distances is None
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 20), st.floats(-2, 2))
+def test_paired_test_against_scipy(seed, number, shift):
+    one, two = np.random.default_rng(seed).normal((0, shift), 1, (number, 2)).T
+    expected = stats.ttest_rel(one, two, alternative="greater").pvalue
+    assert paired(one, two) == pytest.approx(expected)
+
+
+def test_spreads_of_the_same_seeds_are_compared_seed_by_seed():
+    """What two bands have in common hides differences from a test that takes them for strangers."""
+    random = np.random.default_rng(8)
+
+    def share(test, spread):
+        found = []
+        for _ in range(1000):
+            common = random.normal(0, 1, 10)  # a seed that is far off, is so in both bands
+            one, two = (
+                Sample.of(s * (common + 0.3 * random.normal(0, 1, 10))) for s in (spread, 1.0)
+            )
+            found.append(test(one, two) < 0.05)
+        return np.mean(found)
+
+    assert share(more_variable_of_the_same, 1.0) == pytest.approx(0.05, abs=0.02)
+    assert share(more_variable, 1.0) < 0.01  # too few decisions
+    assert share(more_variable_of_the_same, 1.5) > share(more_variable, 1.5) + 0.3
+    known, unknown = Sample.of(random.normal(0, 2, 10)), Sample(0.0, 1.0, 10)
+    assert more_variable_of_the_same(known, unknown) == more_variable(known, unknown)
 
 
 def test_scaled_sample_and_its_logarithm():

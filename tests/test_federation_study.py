@@ -1,0 +1,122 @@
+"""The study of when federation helps: what is shared, what is left out, and its statistics."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedrain.agents.step import start_training
+from fedrain.experiment import configure
+from fedrain.experiment.held import hold
+
+STUDIES = Path(__file__).parent.parent / "studies"
+
+
+@pytest.fixture
+def study(monkeypatch):
+    monkeypatch.syspath_prepend(STUDIES)
+    import federation
+
+    return federation
+
+
+@pytest.fixture
+def iqm(monkeypatch):
+    monkeypatch.syspath_prepend(STUDIES)
+    import iqm
+
+    return iqm
+
+
+def small(study, **options):
+    return configure(env="ebm-v2", agents=study.AGENTS, latitudes=24, algo="td3", **options)
+
+
+def test_interquartile_mean_is_scipys(iqm):
+    values = np.random.default_rng(0).standard_cauchy((8, 5))
+    assert iqm.interquartile_mean(values) == pytest.approx(stats.trim_mean(values, 0.25, None))
+
+
+def test_intervals_hold_the_mean_as_often_as_they_say(iqm):
+    """Of seeds whose agents are alike: whole seeds are drawn again, not single agents."""
+    random = np.random.default_rng(1)
+    iqm.DRAWS = 200
+    held = []
+    for _ in range(200):
+        seeds = random.normal(0, 1, (20, 1)) + 0.1 * random.normal(0, 1, (20, 11))
+        _, low, high = iqm.interval(seeds)
+        held.append(low <= 0 <= high)
+    assert 0.87 < np.mean(held) < 0.99
+
+
+def test_the_late_agent_leaves_no_trace(study):
+    """Training sees neither its latitudes nor its sun; all others are as they were."""
+    judged = small(study).make_environment()
+    fields = {name: getattr(judged, name) for name in judged.__dataclass_fields__}
+    training = study.WithoutOne(**fields | {"params": study.climate(judged, training=True)})
+    assert study.LATE not in training.regions
+    assert len(training.regions) == study.AGENTS
+    sun = training.params.forcing["solar"]
+    own = study.climate(judged).forcing["solar"]
+    others = np.arange(study.AGENTS) != study.LATE
+    np.testing.assert_array_equal(sun[others], own[others])
+    np.testing.assert_array_equal(sun[study.LATE], own[study.LATE - 1])
+    state, _ = jax.jit(training.reset)(jax.random.key(0), training.params)
+    seen = np.asarray(training.own_fields(state)["surface_temperature"])
+    climates = np.asarray(state.climate)
+    for agent, region in enumerate(training.regions):
+        np.testing.assert_array_equal(seen[agent], climates[agent].reshape(-1)[2 * region :][:2])
+
+
+def test_an_agent_is_judged_by_its_own_latitudes_and_sun(study):
+    """The static model, whose answer to a sun is known: errors of suns of its own differ."""
+    environment = small(study).make_environment()
+    actions = environment.static_actions
+
+    def errors(params):
+        played = hold(environment, actions, (0,), params)
+        return study.by_region(environment, played)[0]
+
+    params = study.climate(environment)
+    one = errors(params)
+    for agent in (0, study.MEMBER):
+        solar = params.forcing["solar"].copy()
+        solar[agent] += 30.0
+        other = errors(params._replace(forcing=params.forcing | {"solar": solar}))
+        changed = np.flatnonzero(np.abs(other - one) > 1e-6)
+        assert changed.tolist() == [agent]
+    weights, cells = environment.model.columns.weights, environment.division.cells
+    played = hold(environment, actions, (0,), params)
+    globe = played.errors(environment)["surface_temperature"][0]
+    areas = weights[cells].sum(-1) / weights.sum()
+    assert np.sqrt((areas * one**2).sum()) == pytest.approx(globe, rel=1e-5)
+
+
+def test_a_hostile_member_changes_its_own_actor_alone(study):
+    configuration = small(study)
+    environment, algorithm = configuration.make_environment(), configuration.make_algorithm()
+    number = np.uint32(0)
+    agents = start_training(
+        algorithm, environment.spec, environment.regions, jax.numpy.asarray(number), 10
+    ).agents
+    after = study.corrupted(agents)
+    for old, new in zip(jax.tree.leaves(agents.actor), jax.tree.leaves(after.actor), strict=True):
+        sign = np.where(np.arange(study.AGENTS) == study.MEMBER, -1.0, 1.0)
+        np.testing.assert_array_equal(
+            new, np.asarray(old) * sign.reshape(-1, *(1,) * (old.ndim - 1))
+        )
+
+
+def test_every_trial_is_another_experiment(study):
+    """And those that would be the same, since nothing is averaged in time, are not there."""
+    trials = study.trials()
+    assert len({one.name for one in trials}) == len(trials)
+    some = [one for one in trials if one.data == 10 and one.preset == "fedrain"]
+    seen = {one.name: one.configuration("td3", 1, 24).identity for one in some}
+    by_hand = {name: identity for name, identity in seen.items() if "hostile" not in name}
+    assert len(set(by_hand.values())) == len(by_hand) > 8
+    assert all(one.data > study.SCHEMES[one.scheme][0] for one in trials)
+    assert replace(trials[0], member="silent").configuration("td3", 1, 24).sharing["weights"]
