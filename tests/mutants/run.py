@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -132,11 +133,18 @@ def run_tests(tests: list[str], folder: Path, log: Path, keep: bool = False) -> 
     """
     child = os.fork()
     if child == 0:
-        os.setsid()
-        with log.open("wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        os._exit(_in_child(tests, folder, keep))
+        try:
+            os.setsid()
+            with log.open("wb") as file:
+                os.dup2(file.fileno(), 1)
+                os.dup2(file.fileno(), 2)
+            status = _in_child(tests, folder, keep)
+        except BaseException:  # nothing may come out of the fork
+            traceback.print_exc()
+            status = 70
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
     end = time.monotonic() + (SECONDS if not keep else 10 * SECONDS)
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -157,17 +165,24 @@ def _in_child(tests: list[str], folder: Path, keep: bool) -> int:
     os.chdir(folder)
     sys.path[:] = [str(folder), *(path for path in sys.path if path != str(TABLES))]
     os.environ["PYTHONPATH"] = str(folder)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = not keep
-    options = ["-q", "-m", "", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options = ["-q", "-m", "", "-p", "no:cacheprovider"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is imported already
-    try:
-        status = int(pytest.main([*options, *([] if keep else ["-x"]), *tests]))
-    except BaseException as error:  # nothing may come out of the fork
-        print(f"{type(error).__name__}: {error}")
-        status = 70
-    sys.stdout.flush()
-    sys.stderr.flush()
-    return status
+    options += ["--tb=short"] if keep else ["--tb=no", "-x"]
+    return int(pytest.main([*options, *tests], plugins=[_AnyExample()]))
+
+
+class _AnyExample:
+    """Hypothesis stops at the first example that fails, and looks for no simpler one."""
+
+    def pytest_sessionstart(self) -> None:
+        """After the suite has chosen its own profile, and before tests are imported."""
+        from hypothesis import Phase, settings
+
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", deadline=None, database=None, phases=phases)
+        settings.load_profile("mutants")
 
 
 def key_of(mutation: Mutation, folder: Path) -> str:
