@@ -203,12 +203,33 @@ def test_agents_are_averaged_every_so_often_and_not_at_the_end(monkeypatch):
 # ---------------------------------------------------------------------- the first steps of a run
 
 
+class Tally(DDPG):
+    """Counts its updates, and shows the bias of its first critic as the value."""
+
+    def update(self, agent, batch, key, step, spec):
+        nothing = jnp.zeros(())
+        losses = Losses(nothing, nothing, agent.critic[0].bias[0, 0])
+        return agent._replace(more=agent.more + 1), losses
+
+
+def tallied(algorithm, agents):
+    """New agents that have learnt nothing yet."""
+    agent = jax.jit(lambda key: algorithm.init(key, key, SPEC))(jax.random.key(0))
+    own = jax.tree.map(lambda leaf: jnp.stack([leaf] * agents), agent)
+    own = own._replace(more=jnp.zeros(agents, jnp.int32))
+    return Training(own, jnp.zeros((agents, 8, 4)), jnp.full(agents, HEALTHY, jnp.int32))
+
+
+def draws_of(agents):
+    keys = jax.random.split(jax.random.key(1), agents)
+    return Draws(jnp.zeros((agents, 1)), jnp.zeros((agents, 4), jnp.uint32), keys)
+
+
 def test_learning_begins_with_the_step_after_the_last_random_one():
     """Steps are counted from 0: of a warm-up of 3 steps, 3 are random, and the 4th learns."""
-    algorithm = DDPG(**SETTINGS, schedule=Schedule(warmup_steps=3))
-    agent = jax.jit(lambda key: algorithm.init(key, key, SPEC))(jax.random.key(0))
-    stack = jax.tree.map(lambda leaf: leaf[None], agent)
-    training = Training(stack, jnp.zeros((1, 8, 4)), jnp.full(1, HEALTHY, jnp.int32))
+    algorithm = Tally(**SETTINGS, schedule=Schedule(warmup_steps=3))
+    training = tallied(algorithm, 1)
+    agent = jax.tree.map(lambda leaf: leaf[0], training.agents)
     seen, uniform = jnp.full((1, 1), 0.3), jnp.full((1, 1), 0.5)
     choose = jax.jit(lambda step: choose_actions(algorithm, SPEC, training, seen, uniform, step))
     found = [float(choose(jnp.asarray(step))[0, 0]) for step in range(5)]
@@ -216,10 +237,9 @@ def test_learning_begins_with_the_step_after_the_last_random_one():
     learnt = policy + 0.1 * np.sqrt(2) * float(jax.scipy.special.erfinv(0.5))
     np.testing.assert_allclose(found, [0.5] * 3 + [learnt] * 2, rtol=1e-5)
 
-    row = fused.Batch(seen, uniform, jnp.ones(1), seen)
-    draws = Draws(uniform, jnp.zeros((1, 4), jnp.uint32), jax.random.split(jax.random.key(1), 1))
+    row, draws = fused.Batch(seen, uniform, jnp.ones(1), seen), draws_of(1)
     update = jax.jit(lambda step: learn(algorithm, SPEC, training, row, draws, step)[0])
-    counts = [int(update(jnp.asarray(s)).agents.critic_optimiser[0].count[0]) for s in range(5)]
+    counts = [int(update(jnp.asarray(step)).agents.more[0]) for step in range(5)]
     assert counts == [0, 0, 0, 1, 1]
 
 
@@ -285,13 +305,10 @@ def test_scenarios_force_the_climate_as_they_are_called():
 
 def test_an_agent_diverges_at_its_first_number_that_is_not_finite():
     """A reward or a value, of its own; later ones change nothing."""
-    learning = DDPG(**SETTINGS, schedule=Schedule(warmup_steps=2))
-    agent = jax.jit(lambda key: learning.init(key, key, SPEC))(jax.random.key(0))
-    broken = agent._replace(critic=jax.tree.map(lambda leaf: leaf * jnp.nan, agent.critic))
-    stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), agent, agent, broken)
-    training = Training(stack, jnp.zeros((3, 8, 4)), jnp.full(3, HEALTHY, jnp.int32))
-    keys = jax.random.split(jax.random.key(1), 3)
-    draws = Draws(jnp.zeros((3, 1)), jnp.zeros((3, 4), jnp.uint32), keys)
+    learning = Tally(**SETTINGS, schedule=Schedule(warmup_steps=2))
+    training, draws = tallied(learning, 3), draws_of(3)
+    critic = jax.tree.map(lambda leaf: leaf.at[2].set(jnp.nan), training.agents.critic)
+    training = training._replace(agents=training.agents._replace(critic=critic))
 
     @jax.jit
     def step(training, number, rewards):
