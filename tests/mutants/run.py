@@ -45,7 +45,11 @@ SLOW = (
 )  # fmt: skip
 ENOUGH = 0.95  # of the mutations that are not equivalent
 SECONDS = 300.0  # that the tests of one mutation may take
-WIDTH = 68  # of a name
+WIDTH = 80  # of a name
+CONFTEST = "tests/conftest.py"
+LOG = "log.txt"  # what pytest said last
+
+Say = Callable[[str], None]
 
 
 class Mutation(NamedTuple):
@@ -126,7 +130,7 @@ def mistaken(mutation: Mutation, folder: Path) -> Iterator[None]:
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def run_tests(tests: list[str], folder: Path, log: Path, keep: bool = False) -> int | None:
+def run_tests(tests: list[str], folder: Path, keep: bool = False) -> int | None:
     """Pytest's exit status for these tests in a process of their own; None if out of time.
 
     Bytecode is written only of what is right (``keep``).
@@ -135,7 +139,7 @@ def run_tests(tests: list[str], folder: Path, log: Path, keep: bool = False) -> 
     if child == 0:
         try:
             os.setsid()
-            with log.open("wb") as file:
+            with (folder / LOG).open("wb") as file:
                 os.dup2(file.fileno(), 1)
                 os.dup2(file.fileno(), 2)
             status = _in_child(tests, folder, keep)
@@ -187,9 +191,14 @@ class _AnyExample:
 
 def key_of(mutation: Mutation, folder: Path) -> str:
     """A hash of a mutation, of the file it is made in, and of the tests that ought to notice."""
-    files = {mutation.file, "tests/conftest.py", *(test.split("::")[0] for test in mutation.tests)}
-    parts = [repr(mutation), *((folder / file).read_text("utf-8") for file in sorted(files))]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    tests = {test.split("::")[0] for test in mutation.tests}
+    return hash_of(folder, [mutation.file, CONFTEST, *tests], *map(str, mutation))
+
+
+def hash_of(folder: Path, files: list[str], *more: str) -> str:
+    """Of the content of files, in whatever order, and of texts."""
+    parts = [(folder / file).read_text(encoding="utf-8") for file in sorted(files)]
+    return hashlib.sha256("\0".join([*parts, *more]).encode()).hexdigest()
 
 
 def outcome_of(mutation: Mutation, status: int | None) -> str:
@@ -201,47 +210,75 @@ def outcome_of(mutation: Mutation, status: int | None) -> str:
     return "broken"
 
 
-def run(
-    mutations: list[Mutation], known: dict[str, dict[str, object]], say: Callable[[str], None]
-) -> list[tuple[Mutation, str]]:
-    """Each mutation and what became of it; those that are known are not run again."""
+def import_what_is_slow() -> None:
+    """So that it need not be imported for each mutation."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in SLOW:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
+
+
+class Record:
+    """What is known already, by a hash of all that it depends on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.outcomes = {row["key"]: row["outcome"] for row in map(json.loads, lines)}
+
+    def add(self, key: str, name: str, outcome: str) -> None:
+        """Known from now on, whenever the run is stopped."""
+        self.outcomes[key] = outcome
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": key, "name": name, "outcome": outcome}) + "\n")
+
+
+def run(mutations: list[Mutation], record: Record, say: Say) -> list[tuple[Mutation, str]]:
+    """Each mutation and what became of it; those that are known are not run again."""
     found: list[tuple[Mutation, str]] = []
     with copy_of_the_package() as folder:
-        log = folder / "log.txt"
         keys = {mutation: key_of(mutation, folder) for mutation in mutations}
-        new = [mutation for mutation in mutations if keys[mutation] not in known]
+        new = [mutation for mutation in mutations if keys[mutation] not in record.outcomes]
         if new:
-            tests = sorted({test for mutation in new for test in mutation.tests})
-            say(f"{len(new)} of {len(mutations)} to be run; first their tests on what is right")
-            begin = time.monotonic()
-            if run_tests(tests, folder, log, keep=True) != 0:
-                sys.exit(f"{log.read_text()}\nthe tests fail without any mutation")
-            say(f"{len(tests)} tests pass in {time.monotonic() - begin:.0f} s")
+            say(f"{len(new)} of {len(mutations)} are to be run")
+            import_what_is_slow()
         for mutation in mutations:
-            begin = time.monotonic()
-            if (key := keys[mutation]) in known:
-                found.append((mutation, str(known[key]["outcome"])))
-                continue
-            with mistaken(mutation, folder):
-                status = run_tests(list(mutation.tests), folder, log)
-            outcome, seconds = outcome_of(mutation, status), time.monotonic() - begin
-            found.append((mutation, outcome))
-            say(f"{outcome:<14} {mutation.area}: {mutation.name:<{WIDTH}} {seconds:6.1f} s")
-            if outcome == "broken":
-                say(log.read_text())
-                continue
-            with RECORD.open("a", encoding="utf-8") as file:
-                name = f"{mutation.area}: {mutation.name}"
-                file.write(json.dumps({"key": key, "name": name, "outcome": outcome}) + "\n")
+            if mutation in new:
+                check_tests(mutation, new, record, folder, say)
+                begin = time.monotonic()
+                with mistaken(mutation, folder):
+                    status = run_tests(list(mutation.tests), folder)
+                outcome, name = outcome_of(mutation, status), f"{mutation.area}: {mutation.name}"
+                say(f"{outcome:<14} {name:<{WIDTH}} {time.monotonic() - begin:6.1f} s")
+                if outcome == "broken":
+                    say((folder / LOG).read_text())
+                else:
+                    record.add(keys[mutation], name, outcome)
+                found.append((mutation, outcome))
+            else:
+                found.append((mutation, record.outcomes[keys[mutation]]))
     return found
 
 
-def report(found: list[tuple[Mutation, str]], say: Callable[[str], None]) -> bool:
+def check_tests(
+    mutation: Mutation, new: list[Mutation], record: Record, folder: Path, say: Say
+) -> None:
+    """The tests that are to notice pass as long as nothing is wrong; in each file, all at once."""
+    for file in dict.fromkeys(test.split("::")[0] for test in mutation.tests):
+        tests = sorted({t for m in new for t in m.tests if t.startswith(f"{file}::")})
+        package = [str(path.relative_to(folder)) for path in (folder / "fedrain").rglob("*.py")]
+        key = hash_of(folder, [file, CONFTEST, *package], *tests)
+        if key in record.outcomes:
+            continue
+        begin = time.monotonic()
+        if run_tests(tests, folder, keep=True) != 0:
+            sys.exit(f"{(folder / LOG).read_text()}\nthe tests fail without any mutation")
+        say(f"{'sound':<14} {file:<{WIDTH}} {time.monotonic() - begin:6.1f} s")
+        record.add(key, file, "sound")
+
+
+def report(found: list[tuple[Mutation, str]], say: Say) -> bool:
     """Say what became of all; whether it is enough."""
     outcomes = ("killed", "survived", "equivalent", "not equivalent", "broken")
     say("")
@@ -278,13 +315,11 @@ def main() -> None:
     RECORD.parent.mkdir(exist_ok=True)
     if given.afresh:
         RECORD.unlink(missing_ok=True)
-    lines = RECORD.read_text(encoding="utf-8").splitlines() if RECORD.exists() else []
-    known = {row["key"]: row for row in map(json.loads, lines)}
 
     def say(text: str) -> None:
         print(text, flush=True)
 
-    sys.exit(0 if report(run(chosen, known, say), say) else 1)
+    sys.exit(0 if report(run(chosen, Record(RECORD), say), say) else 1)
 
 
 if __name__ == "__main__":
