@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-slow test-lowest lint types proto docs bench bench-training bench-before clean
+.PHONY: run test test-slow test-lowest test-mutants lint types proto docs bench bench-training bench-before clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and figures.
 ## Four fifths of the paper's steps: no worse, and within 90 s on two cores that others use too.
@@ -27,6 +27,12 @@ test-lowest:
 	.venv-lowest/bin/python -m pip install --quiet uv
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct -e '.[test]'
 	.venv-lowest/bin/python -m pytest -n 2 -W default  # old releases warn of each other
+
+## Whether the tests notice when the code is wrong: mutations, each put to the tests that ought to.
+## Stop and start again at will; `make test-mutants ONLY="agents: flower:"` runs those alone.
+ONLY ?=
+test-mutants: $(VENV)/.installed-test
+	$(BIN)/python tests/mutants/run.py $(ONLY)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

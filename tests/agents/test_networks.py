@@ -7,7 +7,7 @@ import pytest
 
 from fedrain.agents import DDPG, SAC
 from fedrain.agents.networks import Layer, apply_network, apply_stack, soft_update, squash
-from tests.agents.test_losses import (
+from tests.agents.by_hand import (
     DETERMINISTIC,
     KEY,
     SOFT,

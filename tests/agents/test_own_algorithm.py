@@ -14,7 +14,7 @@ from fedrain.agents.networks import Layer, apply_network, init_network, squash
 from fedrain.agents.presets import hyperparameters_of
 from fedrain.envs import make
 from fedrain.errors import InputError
-from tests.agents.test_losses import KEY, SOFT, SPEC, random_batch
+from tests.agents.by_hand import KEY, SOFT, SPEC, random_batch
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_algorithm.py"
 REDQ = f"{EXAMPLE}:REDQ"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fedrain.agents import ALGORITHMS, Batch, Schedule, load_algorithm
+from fedrain.agents import ALGORITHMS, Batch, Losses, Schedule, load_algorithm
 from fedrain.agents.schedule import are_common
 from fedrain.agents.step import choose_actions, draw, learn, start_training
 from fedrain.envs import AgentSpec, make
@@ -282,3 +282,56 @@ def test_rows_are_drawn_for_those_that_learn():
     np.testing.assert_array_equal(one.rows, every.rows[:1])
     np.testing.assert_array_equal(one.action, every.action)
     assert (one.update == every.update).all()
+
+
+def test_an_actor_that_sees_its_place_alone():
+    """Its first weights are none for all but the last numbers, which are its place."""
+    spec = replace(SPEC, observation_size=6, place_size=2)
+    algorithm = small("ddpg")
+    agent = algorithm.init(jax.random.key(0), jax.random.key(1), spec)
+    started = Schedule(place_only=True).start(agent, spec)
+    for network in (started.actor, started.target_actor):
+        assert (network[0].weight[:4] == 0).all()
+        np.testing.assert_array_equal(network[0].weight[4:], agent.actor[0].weight[4:])
+    np.testing.assert_array_equal(started.critic[0].weight, agent.critic[0].weight)
+
+
+def learnt_from(schedule, regions, step, rewards):
+    """The rewards in each batch of a step, where those of the steps before were given."""
+    batches, plain = [], small("ddpg", **schedule)
+
+    class Notes(type(plain)):
+        """Learns nothing."""
+
+        def update(self, agent, batch, key, step, spec):
+            jax.debug.callback(lambda reward: batches.append(np.array(reward)), batch.reward)
+            return agent, Losses(*jnp.zeros(3))
+
+    training = start_training(plain, SPEC, regions, SEED, STEPS)
+    rows = training.rows.at[:, :step, 7].set(jnp.asarray(rewards)[:, :step])
+    new = jax.tree.map(lambda leaf: leaf[: len(regions)], transition(0))
+    new = new._replace(reward=jnp.asarray(rewards)[:, step])
+    draws = draw(plain, SPEC, regions, SEED, jnp.asarray(step))
+    size = plain.batch_size * plain.schedule.updates
+    every = jnp.broadcast_to(jnp.arange(size, dtype=jnp.uint32), (len(regions), size))
+    training, draws = training._replace(rows=rows), draws._replace(rows=every)
+    learn(Notes(**vars(plain)), SPEC, training, new, draws, jnp.asarray(step))
+    jax.effects_barrier()
+    return sorted(batch.tolist() for batch in batches)
+
+
+def test_what_has_just_happened_is_learnt_from():
+    """With room for one step a batch is this step's transition; with all, of every step so far."""
+    rewards = np.array([[1.0, 2.0, 5.0, 10.0], [3.0, 4.0, 6.0, 20.0]], np.float32)
+    for memory, expected in (
+        (1, [[10.0] * 4, [20.0] * 4]),
+        (2, [[5.0, 10.0] * 2, [6.0, 20.0] * 2]),
+        (0, rewards.tolist()),
+    ):
+        assert learnt_from({"memory": memory}, REGIONS, 3, rewards) == expected
+
+
+def test_updates_of_one_step_have_batches_of_their_own():
+    """Draws are cut into as many batches as there are updates."""
+    found = learnt_from({"updates": 3}, (0,), 11, np.arange(12.0, dtype=np.float32)[None])
+    assert found == np.arange(12.0).reshape(3, 4).tolist()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedrain.agents import ALGORITHMS, Schedule, Transforms, View, load_algorithm
 from fedrain.agents.networks import apply_network, excess, init_network
-from fedrain.agents.transforms import REWARDS, hats
+from fedrain.agents.transforms import REWARDS, degrees_apart, hats
 from fedrain.envs import AgentSpec, make
 from fedrain.errors import InputError
 
@@ -313,3 +313,19 @@ def test_what_acts_through_another_option_needs_that(part, change):
 def test_a_reward_that_there_is_not_is_refused():
     with pytest.raises(InputError, match="reward must be one of square, root, log, not 'cube'"):
         Transforms(reward="cube")
+
+
+def test_degrees_apart_are_those_of_the_great_circle():
+    """By the angle of unit vectors; along a meridian, the difference of the latitudes."""
+    places = np.array([[-60.0, 10.0], [30.0, 100.0], [89.0, 250.0], [0.0, 359.0]])
+    north, east = np.deg2rad(places).T
+    unit = np.stack([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
+    expected = np.rad2deg(np.arccos(np.clip(unit.T @ unit, -1, 1)))
+    np.testing.assert_allclose(degrees_apart(places), expected, atol=1e-5)
+    line = degrees_apart(np.array([[-80.0, 0.0], [10.0, 0.0]]))
+    np.testing.assert_allclose(line, [[0, 90], [90, 0]])
+
+
+def test_a_scaled_reward():
+    view = View(Transforms(reward_scale=0.1), SPEC)
+    np.testing.assert_allclose(view.reward(jnp.array([-4.0, -9.0]), (0, 1)), [-0.4, -0.9])

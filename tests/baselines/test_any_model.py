@@ -21,7 +21,7 @@ from fedrain.baselines import (
 )
 from fedrain.baselines.baseline import hold
 from fedrain.baselines.constant import final_error
-from fedrain.baselines.optimise import _value_and_slope
+from fedrain.baselines.optimise import _value_and_slope, minimise
 from fedrain.envs import make, rollout
 from fedrain.errors import InputError
 from tests.baselines.toys import (
@@ -267,12 +267,8 @@ def test_which_limits_are_known():
 
 def test_the_prior_of_neighbours_is_alike():
     """Standard normal everywhere, and correlated by distance, across the date line too."""
-    from fedrain.baselines.enki import _Inversion
-
     environment = toy(agents=1)
-    values = sum(int(np.prod(one.shape(len(COLUMNS)))) for one in environment.judged_fields)
-    target = jnp.zeros((1, values))
-    prior = _Inversion(environment, [0], 0, 4000, 1, target).z[environment.action_slices["heat"]]
+    prior = inversion(environment, 4000).z[environment.action_slices["heat"]]
     np.testing.assert_allclose(prior.std(axis=1), 1, atol=0.06)
     correlation = np.corrcoef(prior)
     place = np.arange(len(COLUMNS)).reshape(4, 6)
@@ -280,3 +276,48 @@ def test_the_prior_of_neighbours_is_alike():
     expected = np.exp(-((chord / 8) ** 2) / 2)
     assert correlation[place[0, 0], place[0, 5]] == pytest.approx(expected, abs=0.06)
     assert norm.cdf(prior).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def inversion(environment, members=3000):
+    from fedrain.baselines.enki import _Inversion
+
+    values = sum(int(np.prod(one.shape(len(COLUMNS)))) for one in environment.judged_fields)
+    return _Inversion(environment, [0], 0, members, 1, jnp.zeros((1, values)))
+
+
+def test_members_of_an_ensemble_fill_their_bounds():
+    """low + (high − low) Φ(z): uniform between the bounds, for standard normal z."""
+    environment = toy(agents=1)
+    low, high = environment.action_bounds
+    scaled = (inversion(environment).members()[:, 0] - low) / (high - low)
+    np.testing.assert_allclose(np.quantile(scaled, [0.05, 0.5, 0.95]), [0.05, 0.5, 0.95], atol=0.02)
+
+
+def test_errors_of_an_inversion_weigh_as_in_the_reward():
+    """Each field's squares over their variances are its weighted mean square, times a number."""
+    environment = toy(agents=1)
+    variances = inversion(environment, 4).method.C_D
+    rng = np.random.default_rng(0)
+    ratios = []
+    for _ in range(3):
+        warmth, humidity = rng.normal(size=24), rng.normal(size=(24, 2))
+        errors = np.concatenate([warmth, humidity.ravel()])
+        reward = (warmth**2).mean() + 4.0 * (humidity**2).mean()
+        ratios.append((errors**2 / variances).sum() / reward)
+    np.testing.assert_allclose(ratios, 24 / 0.1**2, rtol=1e-9)  # a hundredth of a scale of 10 K
+
+
+def test_a_search_begins_with_the_static_values():
+    """Its first evaluation, and all there is where nothing can be better."""
+    asked = []
+
+    def flat(environment, actions, params, key):
+        jax.debug.callback(lambda values: asked.append(np.array(values)), actions)
+        return 0.0 * actions.sum()
+
+    environment = toy()
+    shape = environment.static_actions.shape
+    found = minimise("flat", environment, flat, shape, 3, jax.random.key(0))
+    jax.effects_barrier()
+    np.testing.assert_allclose(asked[0], environment.static_actions, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.actions, environment.static_actions, atol=1e-5)

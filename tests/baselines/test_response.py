@@ -6,7 +6,7 @@ import pytest
 
 from fedrain.baselines import proportional
 from fedrain.baselines.proportional import proportional_control
-from fedrain.baselines.response import Response, hold_actions, respond
+from fedrain.baselines.response import DOUBLING, Response, hold_actions, respond
 from fedrain.climate import Columns
 from fedrain.envs import make
 from fedrain.errors import InputError
@@ -100,3 +100,14 @@ def test_what_the_rule_cannot_be(options, said):
 def test_a_task_without_a_to_set_has_no_proportional_rule():
     with pytest.raises(InputError, match="proportional sets A of each column"):
         proportional(make("ebm-twin"))
+
+
+def test_a_response_is_weighted_by_area():
+    """Warming of 1 K in the tropics and 3 K at the poles, by the areas of the columns."""
+    columns = Columns.zonal(6)  # in the middle of six bands of 30°
+    one = Response.of(columns, DOUBLING, np.array([3.0, 1.0, 1.0, 1.0, 1.0, 3.0]))
+    weights = np.cos(np.deg2rad([75.0, 45.0, 15.0]))
+    mean = (3 * weights[0] + weights[1] + weights[2]) / weights.sum()
+    assert one.warming == pytest.approx(mean)
+    assert one.polar_amplification == pytest.approx(3 / mean)
+    assert one.feedback == pytest.approx(3.7 / mean)

@@ -35,3 +35,16 @@ def test_heat_is_moved_and_none_is_made(x64):
     after = diffuse(grid, before, jnp.asarray(rng.uniform(0, 3, 48)), jnp.asarray(pace))
     assert grid.mean(np.asarray(after - before) / pace) == pytest.approx(0, abs=1e-9)
     assert np.ptp(after) < np.ptp(before)  # and it never makes a new extreme
+
+
+def test_d_on_an_edge_is_the_mean_of_its_cells(x64):
+    """1/cos φ Δ(cos φ D ΔT/Δφ)/Δφ, by hand on four cells of 45°."""
+    grid, D = Grid(4), np.array([1.0, 3.0, 0.5, 2.0])
+    temperature = np.array([-20.0, 10.0, 25.0, -5.0])
+    edge = np.array([2.0, 1.75, 1.25]) * np.cos(np.deg2rad([-45.0, 0.0, 45.0]))
+    flux = -edge * np.diff(temperature) / (np.pi / 4)  # northward
+    heat = -np.diff(np.concatenate([[0.0], flux, [0.0]])) / (np.pi / 4)
+    expected = heat / np.cos(np.deg2rad([-67.5, -22.5, 22.5, 67.5]))
+    np.testing.assert_allclose(
+        convergence(grid, jnp.asarray(temperature), jnp.asarray(D)), expected
+    )

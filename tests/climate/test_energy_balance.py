@@ -165,3 +165,16 @@ def test_compiled_once_for_equal_models():
 def test_bad_constants(change):
     with pytest.raises(InputError):
         EnergyBalanceModel(**change)
+
+
+@pytest.mark.parametrize("forcing", [None, {"longwave": -3.7, "solar": 20.0}])
+def test_fluxes_are_those_of_the_equation_forced_or_not(x64, forcing):
+    rng, model = np.random.default_rng(7), EnergyBalanceModel()
+    state, p = jnp.asarray(rng.normal(10, 20, 96)), random_parameters(rng, model)
+    found = model.fluxes(state, p, forcing)
+    change, sun = (0.0, 0.0) if forcing is None else (-3.7, 20.0)
+    Q = model.insolation * (1 + sun / 1365.2)
+    x = np.sin(np.deg2rad(model.grid.centres))
+    albedo = p["a0"] + p["a2"] * (3 * x**2 - 1) / 2
+    np.testing.assert_allclose(found["outgoing_longwave"], p["A"] + p["B"] * state + change)
+    np.testing.assert_allclose(found["absorbed_shortwave"], (1 - albedo) * Q)

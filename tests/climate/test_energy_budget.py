@@ -133,3 +133,59 @@ def test_the_model_without_ice_with_the_albedo_of_the_truth_is_the_truth():
 def test_weather_cannot_be_negative():
     with pytest.raises(InputError, match="weather must be a number from 0"):
         EnergyBudgetModel(weather=-1.0)
+
+
+def test_the_albedo_of_the_truth_is_its_formula(x64):
+    model = IceAlbedoModel(grid=Grid(24))
+    x, t = np.sin(np.deg2rad(model.grid.centres)), np.linspace(-60, 40, 24)
+    free = 0.3 + 0.078 * (3 * x**2 - 1) / 2
+    expected = free + (0.62 - free) * 0.5 * (1 - np.tanh((t + 10) / 5))
+    np.testing.assert_allclose(model.albedo(jnp.asarray(t), {}), expected, rtol=1e-12)
+
+
+def test_the_target_of_the_truth_is_calm_and_in_equilibrium(x64):
+    """Whatever the weather: what it absorbs and gains by transport is what it loses."""
+    model = IceAlbedoModel(grid=Grid(12), weather=0.5)
+    target = {name: np.asarray(values) for name, values in model.target.items()}
+    t = target["surface_temperature"]
+    moved = 0.555 * model.grid.laplacian @ t
+    np.testing.assert_allclose(target["outgoing_longwave"], 210 + 2 * t, rtol=1e-9)
+    gained = target["absorbed_shortwave"] - target["outgoing_longwave"] + moved
+    np.testing.assert_allclose(gained, 0, atol=1e-6)
+
+
+def budget(latitudes, **options):
+    grid = Grid(latitudes)
+    return EnergyBudgetModel(grid=grid, table=budget_parameters(grid), **options)
+
+
+def test_weather_is_noise_of_its_own_strength(x64):
+    """In every column, anew with every key, on top of the calm step."""
+    noisy, still = budget(24, weather=0.4), budget(24)
+    values = still.table.static(24)
+    state = jax.jit(still.init)()
+    calm = jax.jit(still.step)(state, values).temperature
+    keys = jax.random.split(jax.random.key(0), 500)
+    drawn = jax.jit(jax.vmap(lambda key: noisy.step(state, values, None, key).temperature))(keys)
+    noise = np.asarray(drawn) - np.asarray(calm)
+    assert noise.std() == pytest.approx(0.4, rel=0.03)
+    assert np.abs(noise.mean(0)).max() < 0.1
+    assert np.abs(np.corrcoef(noise.T) - np.eye(24)).max() < 0.25
+
+
+def test_fluxes_are_those_of_the_state_that_is_shown(x64):
+    """A + B T and (1 − α) Q of the temperature after the step, with the forcing."""
+    model = budget(12)
+    p = {name: np.asarray(v) for name, v in random_parameters(np.random.default_rng(1), 12).items()}
+    after = jax.jit(model.step)(model.init(offset=8.0), p, {"longwave": -3.7, "solar": 0.0})
+    expected = p["A"] + p["B"] * after.temperature - 3.7
+    np.testing.assert_allclose(after.outgoing_longwave, expected, rtol=1e-12)
+    np.testing.assert_allclose(after.absorbed_shortwave, (1 - p["albedo"]) * model.insolation)
+
+
+def test_an_analysis_sets_the_temperature(x64):
+    model = budget(12)
+    state, observed = model.init(offset=5.0), jnp.linspace(-20.0, 25.0, 12)
+    after = model.analyse(state, {"surface_temperature": observed})
+    np.testing.assert_array_equal(after.temperature, observed)
+    np.testing.assert_array_equal(after.outgoing_longwave, state.outgoing_longwave)

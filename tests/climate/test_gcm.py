@@ -11,6 +11,7 @@ import pytest
 
 from fedrain.cli import main
 from fedrain.climate import (
+    Columns,
     EarthCirculationModel,
     GeneralCirculationModel,
     Parameter,
@@ -273,3 +274,21 @@ def test_a_scheme_of_ones_own_brings_its_own_parameters(jcm, own_cache):
     wrong = replace(model, table=ParameterTable((replace(rows, symbol="rat"),)))
     with pytest.raises(InputError, match="no parameter of the physics 'rat': did you mean 'rate'"):
         _ = wrong.machine
+
+
+def test_the_truth_is_as_its_description_says():
+    """At the poles (s = ±1) and at the equator (s = 0), number by number."""
+    latitude = np.array([-90.0, 0.0, 90.0])
+    truth = twin_truth(Columns(latitude, weights=np.ones(3)))
+    np.testing.assert_allclose(truth["albcl"], [0.43 + 0.05, 0.43 - 0.05, 0.43 + 0.15])
+    np.testing.assert_allclose(truth["rhcl1"], [0.30 - 0.04, 0.30 + 0.04, 0.30 - 0.12])
+    np.testing.assert_allclose(truth["trcnv"], [6 * 2**-1.5, 12.0, 6 * 2**-0.5])
+    np.testing.assert_allclose(truth["ablwin"], [0.22, 0.50, 0.38], atol=1e-12)
+
+
+def test_units_of_the_tables_are_jcms_by_a_factor():
+    """Rates by the day are rates by the second there; all else is as it is."""
+    model = GeneralCirculationModel(physics="held-suarez")
+    factors = {row.symbol: with_units(row) for row in model.table}
+    assert factors["ka"] == factors["ks"] == factors["kf"] == pytest.approx(1 / (24 * 3600))
+    assert factors["dTy"] == factors["maxT"] == 1.0

@@ -55,3 +55,9 @@ def test_the_mean_of_several():
     mean = Physics.mean([one, other])
     assert mean.roughness["A"] == pytest.approx(0.1)
     assert mean.above_black_body == pytest.approx(0.5)
+
+
+def test_at_bounds_is_within_one_per_cent():
+    """Of a range of 20, from −10: what is 0.2 or less from an end."""
+    values = {"A": np.array([-10.0, -9.81, -9.79, 9.79, 9.81]), "D": np.array(0.5)}
+    assert Physics.of(TABLE, Columns.zonal(5), values).at_bounds == {"A": 3 / 5, "D": 0.0}

@@ -19,6 +19,7 @@ from fedrain.climate.models.radiative_convective import (
     STEFAN_BOLTZMANN,
     RadiativeConvectiveModel,
     adjust,
+    beams,
     column_parameters,
     pool,
 )
@@ -256,3 +257,34 @@ def test_keeps_the_contract():
 def test_bad_input(change):
     with pytest.raises(InputError):
         RadiativeConvectiveModel(**change)
+
+
+def test_beams_are_added_up_layer_by_layer(x64):
+    """Down, reflected at the ground, and up again, as a sum with a loop over the layers."""
+    rng = np.random.default_rng(4)
+    a, e = rng.uniform(0, 1, (3, 17)), rng.uniform(0, 300, (3, 17))
+    sun, ground, albedo = (rng.uniform(0, top, 3) for top in (400.0, 500.0, 1.0))
+    down = np.zeros((3, 18))
+    down[:, 17] = sun
+    for k in reversed(range(17)):
+        down[:, k] = (1 - a[:, k]) * down[:, k + 1] + e[:, k]
+    up = np.zeros((3, 18))
+    up[:, 0] = ground + albedo * down[:, 0]
+    for k in range(17):
+        up[:, k + 1] = (1 - a[:, k]) * up[:, k] + e[:, k]
+    heat, surface, space = jax.jit(beams)(*map(jnp.asarray, (a, e, sun, ground, albedo)))
+    np.testing.assert_allclose(heat, up[:, :-1] + down[:, 1:] - up[:, 1:] - down[:, :-1], atol=1e-9)
+    np.testing.assert_allclose(surface, down[:, 0] - up[:, 0], atol=1e-9)
+    np.testing.assert_allclose(space, up[:, -1])
+
+
+def test_the_absorber_falls_with_height_as_it_should():
+    """Optical depth from the top: f p/ps + (1 − f) (p/ps)⁴; and ε = 2x/(2 + x)."""
+    model = RadiativeConvectiveModel(well_mixed=0.3)
+    below = np.cumsum(model.absorber[::-1])[::-1]  # from each level to the top
+    sigma = np.array([1000.0, *(np.array(LEVELS[1:]) + np.array(LEVELS[:-1])) / 2]) / 1000
+    mass = 1e5 / 9.8
+    np.testing.assert_allclose(below, mass * (0.3 * sigma + 0.7 * sigma**4), rtol=1e-12)
+    x = 4e-4 * model.absorber
+    found = model.longwave_absorptivity(jnp.full(36, 4e-4))[5]
+    np.testing.assert_allclose(found, 2 * x / (2 + x), rtol=1e-5)

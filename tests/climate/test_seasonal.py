@@ -236,3 +236,26 @@ def test_keeps_the_contract():
 def test_bad_input(change):
     with pytest.raises(InputError):
         SeasonalModel(**change)
+
+
+def test_heat_capacities_are_those_of_the_depths():
+    """4181.3 kJ m⁻³ K⁻¹ of water, so deep; under ice the sea is as light as land."""
+    model = SeasonalModel(grid=Grid(18), ocean_depth=60.0, land_depth=3.0, ice_edges=(-60.0, 70.0))
+    latitude = model.grid.centres
+    open_sea = (latitude > -60) & (latitude < 70)
+    land, ocean = model.heat_capacities / 4181.3e3
+    np.testing.assert_allclose(land, 3.0)
+    np.testing.assert_allclose(ocean, np.where(open_sea, 60.0, 3.0))
+
+
+def test_an_analysis_leaves_each_its_share(x64):
+    """Land takes as much more than the ocean as its cycle is larger: 1/|10 + iωC|."""
+    model = SeasonalModel(grid=Grid(12), land=0.4, ice_edges=(-90.0, 90.0))
+    state = model.init()
+    seen = model.observe(state)["surface_temperature"]
+    after = model.analyse(state, {"surface_temperature": seen + 3.0})
+    omega = 2 * np.pi / (365.2422 * 86400)
+    land, ocean = (1 / np.abs(10 + 1j * omega * 4181.3e3 * depth) for depth in (2.0, 50.0))
+    mean = 0.4 * land + 0.6 * ocean
+    np.testing.assert_allclose(after["land"] - state["land"], 3.0 * land / mean, rtol=1e-9)
+    np.testing.assert_allclose(after["ocean"] - state["ocean"], 3.0 * ocean / mean, rtol=1e-9)

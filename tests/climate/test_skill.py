@@ -66,3 +66,12 @@ def test_mean_of_skills():
     mean = Skill.mean([Skill(tuple(row), row.max()) for row in bands])
     np.testing.assert_allclose(mean.bands, bands.mean(0))
     assert mean.globe == pytest.approx(bands.max(1).mean())
+
+
+def test_area_weights_by_hand():
+    """Four columns of which two lie in one band: √(Σ w e² / Σ w)."""
+    columns = Columns(np.array([-45.0, 5.0, 25.0, 70.0]), weights=np.array([2.0, 3.0, 1.0, 0.5]))
+    skill = band_skill(columns, np.array([1.0, 2.0, -4.0, 6.0]), np.array([0.0, 0.0, 0.0, 1.0]))
+    expected = [np.nan, 1.0, np.nan, np.sqrt((3 * 4 + 16) / 4), np.nan, 5.0]
+    np.testing.assert_allclose(skill.bands, expected)
+    assert skill.globe == pytest.approx(np.sqrt((2 * 1 + 3 * 4 + 16 + 0.5 * 25) / 6.5))

@@ -302,3 +302,24 @@ def test_bad_options(name, options, message):
     with pytest.raises(InputError, match=message) as caught:
         make(name, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_parameters_of_an_ensemble_are_those_it_is_judged_by():
+    """In climates of their own: each agent's columns; of what is one number, the mean."""
+    env = make("ebm-v2", agents=3, latitudes=12)
+    action = random_actions(env, 3, 1)[0]
+    found, a = env.own_parameters(action), np.asarray(action, float)
+    expected = [100 * a[agent, 1 + 4 * agent : 5 + 4 * agent] for agent in range(3)]
+    np.testing.assert_allclose(found["A"], np.concatenate(expected), rtol=1e-5)
+    for symbol, place in (("D", 0), ("a0", -2), ("a2", -1)):
+        np.testing.assert_allclose(found[symbol], a[:, place].mean(), rtol=1e-6)
+
+
+def test_errors_are_field_minus_target():
+    env = make("ebm-v2", agents=3, latitudes=12, target=np.linspace(-20.0, 25.0, 12))
+    climates = jnp.asarray(np.random.default_rng(0).normal(0, 20, (3, 12)), jnp.float32)
+    state = State(climates, {}, jnp.zeros((), jnp.int32))
+    found = env.errors(state, env.params)["surface_temperature"]
+    expected = np.asarray(climates) - np.linspace(-20.0, 25.0, 12)
+    own = [expected[agent, 4 * agent : 4 * agent + 4] for agent in range(3)]
+    np.testing.assert_allclose(found, own, rtol=1e-4, atol=1e-4)

@@ -1,6 +1,7 @@
 """The compiled batch: every copy is what it would be alone."""
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -154,3 +155,39 @@ def test_stable_baselines3_gets_the_same_batch(name, options):
     env.set_options([{"start": float(i)} for i in range(env.num_envs)])
     with pytest.raises(InputError, match="the same options"):
         env.reset()
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_a_batch_goes_on_after_its_first_end(mode):
+    """Step by step, of episodes of three: when it ends, when it starts again, and what it gives."""
+    batch = vector_env("ebm-v1", 2, autoreset_mode=mode, latitudes=12, episode_length=3)
+    first, _ = batch.reset(seed=0)
+    actions = np.stack([batch.adapter.environment.static_actions[0]] * 2).astype(np.float32)
+    steps, ends, began = [], [], []
+    for _ in range(9):
+        seen, reward, _, truncated, info = batch.step(actions)
+        steps.append(int(info["step"][0]))
+        ends.append(bool(truncated[0]))
+        began.append(np.array_equal(seen, first))
+        assert (reward == 0).all() == (mode == "NextStep" and steps[-1] == 0)
+    if mode == "NextStep":
+        assert steps == [1, 2, 3, 0, 1, 2, 3, 0, 1]
+        assert ends == [False, False, True, False] * 2 + [False]
+        assert began == [False, False, False, True] * 2 + [False]
+    else:
+        assert steps == [1, 2, 0] * 3
+        assert ends == began == [False, False, True] * 3
+
+
+def test_every_step_has_a_key_of_its_own():
+    """Sensors that err draw anew at each step of a climate that stands still."""
+    batch = vector_env("ebm-v1", 1, latitudes=12, noise=0.1, episode_length=8)
+    still = make("ebm-v1", latitudes=12, episode_length=8)
+    batch.reset(seed=3)
+    (state, _), move = still.reset(), jax.jit(still.step)
+    actions, errors = still.static_actions.astype(np.float32), []
+    for _ in range(3):
+        state, true, *_ = move(jax.random.key(0), state, actions)
+        errors.append(batch.step(actions)[0][0] - np.asarray(true)[0])
+    assert np.std(errors) == pytest.approx(3.0, rel=0.4)
+    assert np.abs(np.corrcoef(errors) - np.eye(3)).max() < 0.9

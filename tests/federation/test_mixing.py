@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedrain.agents import load_algorithm
+from fedrain.agents.networks import Layer
 from fedrain.envs import AgentSpec
 from fedrain.errors import InputError
 from fedrain.federation import Sharing, actor_distance, average, mean_network
@@ -15,7 +16,7 @@ SPEC = AgentSpec(3, (0.0, 0.0), (1.0, 1.0))
 def stack(number, algo="ddpg"):
     algorithm = load_algorithm(algo)
     keys = jax.random.split(jax.random.key(0), number)
-    return jax.vmap(lambda key: algorithm.init(key, key, SPEC))(keys)
+    return jax.jit(jax.vmap(lambda key: algorithm.init(key, key, SPEC)))(keys)
 
 
 def test_the_mean_goes_to_all_agents():
@@ -144,3 +145,45 @@ def test_neighbours_average_by_their_matrix():
     weight = np.asarray(agents.actor[0].weight)
     expected = np.einsum("ij,jkl->ikl", sharing.matrix(4), weight)
     np.testing.assert_allclose(after.actor[0].weight, expected, atol=1e-6)
+
+
+def test_the_anchor_is_the_last_average():
+    """Of FedProx: what agents are pulled to moves with every average, and only then."""
+    agents = stack(3)
+    old = jax.tree.map(lambda leaf: leaf + 5.0, agents.actor)
+    anchored = agents._replace(anchor=old)
+    for now in (True, False):
+        after = average(anchored, Sharing(weights=(1.0, 2.0, 5.0)), jnp.asarray(now))
+        for actor, anchor, found in zip(
+            *map(jax.tree.leaves, (agents.actor, old, after.anchor)), strict=True
+        ):
+            mean = np.average(np.asarray(actor, float), axis=0, weights=(1.0, 2.0, 5.0))
+            expected = np.broadcast_to(mean, actor.shape) if now else anchor
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_matrices_of_who_is_averaged_with_whom():
+    """Of four agents with weights 1 to 4: each row adds up to one, and is who it should be."""
+    weights = (1.0, 2.0, 3.0, 4.0)
+    expected = {
+        "all": np.tile(np.arange(1, 5) / 10, (4, 1)),
+        # Half for each neighbour: of 1, 2, 3, 4 times ½, 1, ½.
+        "neighbours": [
+            [1 / 2, 1 / 2, 0, 0],
+            [1 / 8, 1 / 2, 3 / 8, 0],
+            [0, 1 / 6, 1 / 2, 1 / 3],
+            [0, 0, 3 / 11, 8 / 11],
+        ],
+        "shared": np.eye(4),
+    }
+    for scheme, matrix in expected.items():
+        np.testing.assert_allclose(Sharing(weights=weights, scheme=scheme).matrix(4), matrix)
+
+
+def test_distance_is_the_root_mean_square_from_the_mean():
+    rng = np.random.default_rng(0)
+    weight, bias = rng.normal(size=(3, 2, 4)), rng.normal(size=(3, 4))
+    both = np.concatenate([weight.reshape(3, -1), bias], axis=1)
+    expected = np.sqrt(((both - both.mean(0)) ** 2).mean())
+    network = (Layer(jnp.asarray(weight, jnp.float32), jnp.asarray(bias, jnp.float32)),)
+    assert float(actor_distance(network)) == pytest.approx(expected, rel=1e-5)

@@ -2,6 +2,7 @@
 
 import threading
 
+import grpc
 import jax
 import numpy as np
 import pytest
@@ -112,6 +113,17 @@ def test_peers_without_our_certificate_are_not_heard(tmp_path, served):
         with pytest.raises(InputError, match="no climate at"):
             climate.begin(0, FIRST)
         climate.close()
+
+
+def test_a_peer_without_a_certificate_is_not_even_told_what_there_is(keys, served):
+    """It trusts our authority, so that only its own certificate is missing."""
+    address, _ = served
+    root = Credentials(keys / "region-0").authority.read_bytes()
+    with grpc.secure_channel(address, grpc.ssl_channel_credentials(root)) as channel:
+        ask = channel.unary_unary(f"/{coupling.SERVICE}/Describe")
+        with pytest.raises(grpc.RpcError) as refused:
+            ask(b"", timeout=10.0)
+    assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
 
 
 @pytest.mark.parametrize(

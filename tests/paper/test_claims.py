@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.stats import t
 
 from fedrain.paper import Result, Sample, Verdict, cells, judge_claims
-from fedrain.paper.judgement import NEARLY_ALL, SOME, weigh
+from fedrain.paper.judgement import NEARLY_ALL, SOME, above, below_half, comparable, weigh
 from fedrain.paper.questions import OF_BANDS, OF_COSTS, OF_CURVES
 from fedrain.paper.results import static_skill
 
@@ -203,3 +204,30 @@ def test_claims_wait_for_their_cells(results):
     assert {claim.ours.verdict for claim in claims} == {Verdict.OPEN}
     assert all("no complete result of" in claim.ours.evidence for claim in claims)
     assert all(c.published is None or c.published.verdict != Verdict.OPEN for c in claims)
+
+
+def test_levels_of_the_verdicts():
+    """A statement is backed below 5 %, refuted above 95 %, and points its way below ½."""
+
+    def told(p):
+        return weigh([("one", p)] + [("other", 0.7)] * 11).evidence
+
+    assert told(0.049) == "1 of 12 point that way, 1 significantly; none against"
+    assert told(0.051) == "1 of 12 point that way, 0 significantly; none against"
+    assert told(0.5) == told(0.93) == "0 of 12 point that way, 0 significantly; none against"
+    assert told(0.951).endswith("; 1 significantly against: one")
+
+
+def test_single_tests_of_claims():
+    """Each is Student's test against a number, by the deviation from it in standard errors."""
+    sample = Sample(10.0, 3.0, 10)
+    error = 3.0 / np.sqrt(9)  # of the mean: the variance of the population is 9 · 10/9
+
+    def number(value):
+        return Sample(value, 0.0, 10)
+
+    for test, factor in ((below_half, 0.5), (comparable, 1.1)):
+        for value in (8.0, 9.5, 19.0, 21.0):
+            expected = t.cdf((10.0 - factor * value) / error, 9)
+            assert test(sample, number(value)) == pytest.approx(expected, rel=1e-9)
+    assert above(sample, number(9.0)) == pytest.approx(t.sf(1.0 / error, 9), rel=1e-9)

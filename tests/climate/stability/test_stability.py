@@ -213,3 +213,37 @@ def test_bad_input(call, message):
 def test_no_equilibrium_in_the_range(branch):
     with pytest.raises(InputError, match=r"no equilibrium at 1365\.2"):
         branch.at(TODAY, coldest=20.0, warmest=30.0)
+
+
+def test_the_ice_line_is_the_edge_of_the_last_open_cell():
+    """In the north, on cells of 10°: ice beyond 60°N; none; everywhere; and with open water in
+    the ice, down to that."""
+    model = FeedbackModel(grid=Grid(18), freezing=-10.0)
+    latitude = model.grid.centres
+    assert model.ice_line(np.where(latitude > 60, -20.0, 5.0)) == pytest.approx(60.0)
+    assert model.ice_line(np.where(np.abs(latitude) > 20, -10.0, -9.9)) == pytest.approx(20.0)
+    assert model.ice_line(np.full(18, 5.0)) == pytest.approx(90.0)
+    assert model.ice_line(np.full(18, -20.0)) == pytest.approx(0.0)
+    hole = np.where((latitude > 40) & (latitude != 65.0), -20.0, 5.0)
+    assert model.ice_line(hole) == pytest.approx(70.0)
+
+
+def test_a_snowball_is_an_equilibrium_of_a_step_in_albedo():
+    """All ice is linear: (B − D L) T = S (1 − a_i) q − A, solved here mode by mode."""
+    model = FeedbackModel(grid=Grid(24), width=0.0)
+    x = np.sin(np.deg2rad(model.grid.centres))
+    q = (1 - 0.48 * (3 * x**2 - 1) / 2) / 4
+    eigenvalues, vectors = np.linalg.eig(np.asarray(model.grid.laplacian))
+    heating = np.linalg.solve(vectors, TODAY * (1 - 0.62) * q - 210.0)
+    snowball = (vectors @ (heating / (2.0 - 0.555 * eigenvalues))).real
+    assert snowball.max() < -10
+    found = step_equilibria(model, TODAY)
+    np.testing.assert_allclose(found[-1].temperature, snowball, atol=1e-8)
+    assert len(found) >= 2
+    for point in found:
+        icy = point.temperature <= -10
+        albedo = np.where(icy, 0.62, 0.3 + 0.078 * (3 * x**2 - 1) / 2)
+        balance = TODAY * (1 - albedo) * q - 210.0 - 2.0 * point.temperature
+        balance += 0.555 * model.grid.laplacian @ point.temperature
+        np.testing.assert_allclose(balance, 0, atol=1e-8)
+    assert found[0].temperature.mean() > found[-1].temperature.mean()
