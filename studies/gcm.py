@@ -25,7 +25,8 @@ import fedrain
 from fedrain.climate.models.gcm_parameters import TWIN, twin_truth
 from fedrain.climate.models.gcm_store import spun_up
 from fedrain.envs import Environment, make
-from fedrain.io import read_json, write_json
+from fedrain.io import write_json
+from fedrain.reading import read_json
 
 HERE = Path(__file__).parent.parent
 RESULTS, RUNS = HERE / "results" / "studies" / "gcm", HERE / "runs" / "gcm"

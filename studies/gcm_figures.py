@@ -7,7 +7,7 @@ import numpy as np
 
 from fedrain.climate import GeneralCirculationModel
 from fedrain.climate.models.gcm_parameters import SPEEDY_PARAMETERS, TWIN, twin_truth
-from fedrain.io import read_json
+from fedrain.reading import read_json
 from fedrain.plotting import (
     ERRORS,
     draw,

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from fedrain.io import read_arrays, write_arrays
+from fedrain.io import write_arrays
+from fedrain.reading import read_arrays
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 1), (2, 3, 4)])

@@ -15,11 +15,18 @@ from jaxtyping import Int
 
 from fedrain.agents import Algorithm, load_algorithm
 from fedrain.agents.presets import find_algorithm, hyperparameters_of, modernised
-from fedrain.climate.columns import is_integer
+from fedrain.climate.columns import check_count, is_integer
 from fedrain.envs import Task, make
 from fedrain.envs.tasks import find_model, find_task
 from fedrain.errors import InputError, unknown
-from fedrain.experiment.configuration import KINDS, Configuration, Named, difference, plain
+from fedrain.experiment.configuration import (
+    KINDS,
+    MOST_SEEDS,
+    Configuration,
+    Named,
+    difference,
+    plain,
+)
 from fedrain.experiment.outside import NO_EXPERIMENT, name_of, recognised, stored_sources
 from fedrain.federation import Sharing
 from fedrain.federation.mixing import SCHEMES
@@ -283,11 +290,13 @@ def _sharing(named: Sharing | str, depth: int) -> Sharing:
     return Sharing(layers=tuple(range(depth))) if named == "personal" else Sharing(scheme=named)
 
 
-def _listed(seeds: object) -> tuple[int, ...]:
+def _listed(given: object) -> tuple[int, ...]:
     """So many seeds from 0 on, or those that are given."""
-    seeds = plain(seeds)
+    seeds: Any = plain(given)
     if is_integer(seeds):
-        return tuple(range(seeds))  # type: ignore[call-overload]
+        if seeds > MOST_SEEDS:
+            check_count("the number of seeds", seeds, 0, MOST_SEEDS)
+        return tuple(range(seeds))
     if not isinstance(seeds, list):
         raise InputError(f"seeds are an integer, or a list of them, not {seeds!r}")
     return tuple(seeds)
