@@ -232,14 +232,12 @@ def open_dataset(path: Path, remedy: str = "", most: int = ARRAYS) -> Iterator["
     with open_regular(path, most):
         pass
     try:
-        with (
-            warnings.catch_warnings(),
-            xarray.open_dataset(
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of names and values that a file cannot mean
+            with xarray.open_dataset(
                 path, engine="netcdf4", decode_times=False, decode_timedelta=False
-            ) as data,
-        ):
-            warnings.simplefilter("ignore")  # of values that the packing of a file cannot mean
-            yield data
+            ) as data:
+                yield data
     except InputError:
         raise
     except MemoryError:

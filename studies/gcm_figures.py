@@ -7,7 +7,6 @@ import numpy as np
 
 from fedrain.climate import GeneralCirculationModel
 from fedrain.climate.models.gcm_parameters import SPEEDY_PARAMETERS, TWIN, twin_truth
-from fedrain.reading import read_json
 from fedrain.plotting import (
     ERRORS,
     draw,
@@ -18,6 +17,7 @@ from fedrain.plotting import (
     save_figure,
     zero_line,
 )
+from fedrain.reading import read_json
 from fedrain.tables import Table
 
 HERE = Path(__file__).parent.parent

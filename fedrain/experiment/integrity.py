@@ -82,16 +82,20 @@ def check_skill(path: Path, data: xr.Dataset, configuration: Configuration) -> N
         **_who(configuration),
         **places,
     }
-    judged = [name for name, _ in environment.judged]
-    fields = data.field.values[: len(judged)].tolist() if "field" in data.variables else judged
-    if fields != judged:  # the fluxes that are not judged come after
-        raise InputError(f"{path}: its coordinate 'field' is not that of the run")
-    if "parameter" in data.variables:
+    budget = ("policy", "seed", "parameter")
+    known: dict[str, tuple[str, ...]] = {"rms_error": ("policy", "seed", "field")}
+    known |= dict.fromkeys(("roughness", "at_bounds"), budget)
+    if "at_bounds" in data.variables:  # not of before version 0.2
+        coordinates["field"] = [name for name, _ in environment.judged]
+        coordinates["field"] += environment.flux_references
         coordinates["parameter"] = [row.symbol for row in environment.learnt]
+    else:
+        known = {}
     variables = {
         "areawrmse": ("policy", "seed", "band"),
         "areawrmse_global": ("policy", "seed"),
         "returns": ("policy", "seed", "agent"),
+        **known,
     }
     own = ("seed",) if has_own_target(environment) else ()
     for i, field in enumerate(environment.judged_fields):
@@ -103,9 +107,8 @@ def check_skill(path: Path, data: xr.Dataset, configuration: Configuration) -> N
             *RUN,
             *_dimensions(layout.parameter(row, np.zeros(row.shape(number)))),
         )
-    known = {"rms_error": ("policy", "seed", "field"), "above_black_body": ("policy", "seed")}
-    known |= dict.fromkeys(("roughness", "at_bounds"), ("policy", "seed", "parameter"))
-    check_dataset(path, data, coordinates, variables | _there(known, data))
+    columns = {"above_black_body": ("policy", "seed")}
+    check_dataset(path, data, coordinates, variables | _there(columns, data))
 
 
 def _who(configuration: Configuration) -> dict[str, np.ndarray]:

@@ -24,10 +24,19 @@ from fedrain.envs.options import has_own_target
 from fedrain.errors import InputError, unknown
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.evaluation import Evaluation, evaluate
-from fedrain.experiment.integrity import check_file, check_returns, check_skill, checksums
+from fedrain.experiment.integrity import FILES, check_file, check_returns, check_skill, checksums
 from fedrain.federation import mean_network
 from fedrain.io import flatten, unflatten, write_arrays, write_dataset
-from fedrain.reading import ARRAYS, MIB, read_arrays, read_dataset, read_json, read_note
+from fedrain.reading import (
+    ARRAYS,
+    CHANGED,
+    MIB,
+    has_checksum,
+    read_arrays,
+    read_dataset,
+    read_json,
+    read_note,
+)
 
 POLICIES = ("local", "global")
 RETURNS, SKILL, WEIGHTS = "returns.nc", "skill.nc", "weights.safetensors"
@@ -131,7 +140,10 @@ def read_actors(folder: Path, configuration: Configuration, policy: str) -> Netw
 
     like = jax.eval_shape(jax.vmap(fresh), jnp.asarray(configuration.seeds, jnp.uint32))
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(like))
-    arrays, _ = read_arrays(folder / WEIGHTS, most=max(ARRAYS, len(POLICIES) * size + MIB))
+    path = folder / WEIGHTS
+    arrays, note = read_arrays(path, most=max(ARRAYS, len(POLICIES) * size + MIB))
+    if FILES in note and not has_checksum(path):
+        raise InputError(f"{path}: {CHANGED}")
     prefix = f"{policy}/"
     own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
     return unflatten(like, own, str(folder / WEIGHTS))
