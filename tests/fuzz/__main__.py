@@ -108,6 +108,7 @@ def work(first, count, seed):
     with tempfile.TemporaryDirectory() as name:
         kinds = prepared(Path(name))
         signal.signal(signal.SIGALRM, _hang)
+        warnings.simplefilter("ignore")  # of xarray, as things go wrong
         most = memory_now() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
         for called, name, content in kept() if first == 0 else ():
@@ -159,6 +160,8 @@ def run(count, seed, first=0):
     """All cases; how many there were by kind and outcome, and the failures."""
     outcomes, failures, done = Counter(), {}, first
     begin = said = time.monotonic()
+    ended = []  # by an interrupt: what was played until then counts
+    signal.signal(signal.SIGINT, lambda *_: ended.append(True))
     while done < first + count:
         command = [sys.executable, "-m", "tests.fuzz", "--worker"]
         command += ["--seed", str(seed), "--first", str(done), "--count", str(first + count - done)]
@@ -166,6 +169,8 @@ def run(count, seed, first=0):
         at, patience, buffered = None, STARTING_SECONDS, b""
         while True:
             ready, _, _ = select.select([worker.stdout], [], [], patience)
+            if ended:
+                ready = []
             read = os.read(worker.stdout.fileno(), 1 << 16) if ready else b""
             if not read:
                 worker.kill()
@@ -192,7 +197,7 @@ def run(count, seed, first=0):
                     file=sys.stderr,
                     flush=True,
                 )
-        if done >= first + count:
+        if ended or done >= first + count:
             break
         if at is None:
             raise SystemExit("fuzz: the worker ended before its first case")
@@ -229,7 +234,8 @@ def main():
     for number, what in failures.items():
         print(f"case {number}: {what}")
     print(table(outcomes))
-    print(f"{sum(outcomes.values())} cases in {seconds:.0f} s; failed: {len(failures)}")
+    played = sum(n for (kind, _), n in outcomes.items() if kind != "(kept)")
+    print(f"{played} cases from {options.first} in {seconds:.0f} s; failed: {len(failures)}")
     return int(bool(failures))
 
 

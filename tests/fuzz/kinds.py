@@ -93,9 +93,8 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
             read = _policies if name == WEIGHTS else _summary
             called = f"run-{name.partition('.')[0]}{'' if checked else '-old'}"
             play = partial(_in_folder, run, name, read)
-            kinds[called] = Kind(
-                (run / name).read_bytes(), mutate, play, checked, 1 + 2 * (not checked)
-            )
+            share = (0.5 if mutate is in_dataset else 1.0) * (0.6 if checked else 1.0)
+            kinds[called] = Kind((run / name).read_bytes(), mutate, play, checked, share)
     kinds |= _of_checkpoints(configuration, whole, folder) | _of_settings(configuration, folder)
     return kinds | _of_climates(configuration, folder) | _of_federations(configuration, folder)
 
@@ -175,8 +174,8 @@ def _of_settings(configuration: Any, folder: Path) -> dict[str, Kind]:
     published = ROOT / "fedrain" / "tuning" / "space.toml"
     ours = ROOT / "fedrain" / "agents" / "presets" / "fedrain.toml"
     return {
-        "preset": Kind(ours.read_bytes(), in_toml, presets, share=2),
-        "space": Kind(published.read_bytes(), in_toml, spaces, share=2),
+        "preset": Kind(ours.read_bytes(), in_toml, presets, share=3),
+        "space": Kind(published.read_bytes(), in_toml, spaces, share=3),
     }
 
 
@@ -243,7 +242,7 @@ def _of_climates(configuration: Any, folder: Path) -> dict[str, Kind]:
     return {
         "target": Kind(target.read_bytes(), in_dataset, targets, share=2),
         "cell": Kind(stored.read_bytes(), in_bytes, cells, share=0.1),
-        "journal": Kind(path.read_bytes(), in_arrays, journals, share=1),
+        "journal": Kind(path.read_bytes(), in_arrays, journals, share=2),
         "climate-begin": Kind(begin.SerializeToString(), in_bytes, requests, share=2),
         "climate-step": Kind(step.SerializeToString(), in_bytes, requests, share=2),
     }
@@ -367,10 +366,10 @@ def _of_federations(configuration: Any, folder: Path) -> dict[str, Kind]:
             (_private if path.suffix == ".key" else credentials._read_certificate)(path)
 
     return {
-        "reply": Kind(wire(reply), in_reply, replies, share=3),
+        "reply": Kind(wire(reply), in_reply, replies, share=4),
         "round": Kind(wire(told), in_bytes, rounds),
-        "experiment": Kind(wire(told), in_experiment, rounds, share=2),
-        "server-checkpoint": Kind(path.read_bytes(), in_arrays, kept, share=2),
+        "experiment": Kind(wire(told), in_experiment, rounds, share=3),
+        "server-checkpoint": Kind(path.read_bytes(), in_arrays, kept, share=3),
         **{
             f"key-{one.suffix[1:]}": Kind(one.read_bytes(), in_bytes, partial(keys, one), share=0.5)
             for one in (made / "machine.pem", made / "machine.key", public)
