@@ -207,6 +207,9 @@ def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configur
         named: Whatever of it is not of the package, named again by the person who opens it.
     """
     given = named or Named()
+    tables = [values.get(name) or {} for name in ("hyperparameters", "environment", "sharing")]
+    if not all(isinstance(table, Mapping) for table in tables):
+        raise InputError(NO_EXPERIMENT)
     try:
         known = {f.name for f in fields(Configuration)} - {"named"}
         picked = {key: value for key, value in values.items() if key in known}
@@ -222,7 +225,9 @@ def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configur
         stored = modernised(values["hyperparameters"], spec)
         configuration = replace(configuration, hyperparameters=stored)
         configuration.check()
-    except (KeyError, TypeError, AttributeError):
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         raise InputError(NO_EXPERIMENT) from None
     return configuration
 
