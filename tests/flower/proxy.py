@@ -13,7 +13,7 @@ class Wires:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._cut = set()
-        self._open = {}
+        self._open, self._servers = {}, []
 
     def lay(self, name, target):
         """A wire to ``ADDRESS:PORT``; the address to connect to instead."""
@@ -24,6 +24,7 @@ class Wires:
             server = await asyncio.start_server(
                 lambda r, w: self._pass(name, machine, int(port), r, w), "127.0.0.1", 0
             )
+            self._servers.append(server)
             return server.sockets[0].getsockname()[1]
 
         own = asyncio.run_coroutine_threadsafe(begin(), self._loop).result()
@@ -44,8 +45,21 @@ class Wires:
         self._cut.discard(name)
 
     def close(self):
+        async def end():
+            for server in self._servers:
+                server.close()
+            for writer in [one for many in self._open.values() for one in many]:
+                writer.transport.abort()
+            own = asyncio.current_task()
+            others = [task for task in asyncio.all_tasks() if task is not own]
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+        asyncio.run_coroutine_threadsafe(end(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
 
     async def _pass(self, name, machine, port, reader, writer):
         if name in self._cut:

@@ -93,7 +93,7 @@ def make_kinds(folder: Path) -> dict[str, Kind]:
             read = _policies if name == WEIGHTS else _summary
             called = f"run-{name.partition('.')[0]}{'' if checked else '-old'}"
             play = partial(_in_folder, run, name, read)
-            share = (0.5 if mutate is in_dataset else 1.0) * (0.6 if checked else 1.0)
+            share = (0.25 if mutate is in_dataset else 0.7) * (0.6 if checked else 1.0)
             kinds[called] = Kind((run / name).read_bytes(), mutate, play, checked, share)
     kinds |= _of_checkpoints(configuration, whole, folder) | _of_settings(configuration, folder)
     return kinds | _of_climates(configuration, folder) | _of_federations(configuration, folder)
@@ -153,7 +153,9 @@ def _of_checkpoints(configuration: Any, whole: Path, folder: Path) -> dict[str, 
     names = {path.name.partition("-")[0]: path.name for path in checkpoint.iterdir()}
     # One without a checksum is of before, and may be other: that is all that can be known.
     return {
-        f"checkpoint-{kind}": Kind((checkpoint / name).read_bytes(), in_arrays, partial(play, name))
+        f"checkpoint-{kind}": Kind(
+            (checkpoint / name).read_bytes(), in_arrays, partial(play, name), share=0.4
+        )
         for kind, name in names.items()
     }
 
@@ -174,8 +176,8 @@ def _of_settings(configuration: Any, folder: Path) -> dict[str, Kind]:
     published = ROOT / "fedrain" / "tuning" / "space.toml"
     ours = ROOT / "fedrain" / "agents" / "presets" / "fedrain.toml"
     return {
-        "preset": Kind(ours.read_bytes(), in_toml, presets, share=3),
-        "space": Kind(published.read_bytes(), in_toml, spaces, share=3),
+        "preset": Kind(ours.read_bytes(), in_toml, presets, share=4),
+        "space": Kind(published.read_bytes(), in_toml, spaces, share=4),
     }
 
 
@@ -240,11 +242,11 @@ def _of_climates(configuration: Any, folder: Path) -> dict[str, Kind]:
             _answered(answer, request)
 
     return {
-        "target": Kind(target.read_bytes(), in_dataset, targets, share=2),
+        "target": Kind(target.read_bytes(), in_dataset, targets),
         "cell": Kind(stored.read_bytes(), in_bytes, cells, share=0.1),
         "journal": Kind(path.read_bytes(), in_arrays, journals, share=2),
-        "climate-begin": Kind(begin.SerializeToString(), in_bytes, requests, share=2),
-        "climate-step": Kind(step.SerializeToString(), in_bytes, requests, share=2),
+        "climate-begin": Kind(begin.SerializeToString(), in_bytes, requests, share=3),
+        "climate-step": Kind(step.SerializeToString(), in_bytes, requests, share=3),
     }
 
 
@@ -366,12 +368,12 @@ def _of_federations(configuration: Any, folder: Path) -> dict[str, Kind]:
             (_private if path.suffix == ".key" else credentials._read_certificate)(path)
 
     return {
-        "reply": Kind(wire(reply), in_reply, replies, share=4),
-        "round": Kind(wire(told), in_bytes, rounds),
+        "reply": Kind(wire(reply), in_reply, replies, share=6),
+        "round": Kind(wire(told), in_bytes, rounds, share=2),
         "experiment": Kind(wire(told), in_experiment, rounds, share=3),
-        "server-checkpoint": Kind(path.read_bytes(), in_arrays, kept, share=3),
+        "server-checkpoint": Kind(path.read_bytes(), in_arrays, kept, share=4),
         **{
-            f"key-{one.suffix[1:]}": Kind(one.read_bytes(), in_bytes, partial(keys, one), share=0.5)
+            f"key-{one.suffix[1:]}": Kind(one.read_bytes(), in_bytes, partial(keys, one))
             for one in (made / "machine.pem", made / "machine.key", public)
         },
     }
