@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-slow test-lowest test-mutants lint types proto docs bench bench-training bench-before clean
+.PHONY: run test test-slow test-lowest test-newest test-mutants fuzz chaos lint types proto docs bench bench-training bench-before clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and figures.
 ## Four fifths of the paper's steps: no worse, and within 90 s on two cores that others use too.
@@ -33,6 +33,28 @@ test-lowest:
 ONLY ?=
 test-mutants: $(VENV)/.installed-test
 	$(BIN)/python tests/mutants/run.py $(ONLY)
+
+## The suite with the newest release of every dependency, whatever upper bound it has; which bounds
+## keep it out is said at the end, also when a test fails.
+NEWEST := .venv-newest/bin
+test-newest:
+	$(PYTHON) -m venv --clear .venv-newest
+	$(NEWEST)/python -m pip install --quiet uv packaging
+	$(NEWEST)/python tests/newest.py > .venv-newest/requirements.txt
+	$(NEWEST)/uv pip install --quiet --python .venv-newest --upgrade -r .venv-newest/requirements.txt
+	$(NEWEST)/uv pip install --quiet --python .venv-newest --no-deps -e .
+	$(NEWEST)/python -m pytest -n 2 -W default; status=$$?; \
+		$(NEWEST)/python tests/newest.py --report; exit $$status
+
+## Wrong files and messages: COUNT of them (hours: make fuzz COUNT=1000000).
+COUNT ?= 20000
+fuzz: $(VENV)/.installed-test
+	$(BIN)/python -m tests.fuzz --count $(COUNT)
+
+## Faults on a federation of six nodes and a climate, for MINUTES.
+MINUTES ?= 120
+chaos: $(VENV)/.installed-test
+	$(BIN)/python -m tests.flower.chaos --minutes $(MINUTES)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -68,7 +90,7 @@ bench-training:
 	.venv-peers/bin/python benchmarks/agents_cost.py
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-peers .venv-proto docs/_build runs
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-proto docs/_build runs
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all; :mod:`fedrain.reading` reads them."""
 
 import errno
 import json
@@ -11,10 +11,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from fedrain.errors import InputError
+from fedrain.reading import CHECKSUM, NOTE, digest
 
 if TYPE_CHECKING:  # slow to import, and only NetCDF needs it
     import xarray
@@ -112,23 +112,11 @@ def _explain(path: Path, error: Exception) -> Exception:
     return error
 
 
-def read_dataset(path: Path, remedy: str = "") -> "xarray.Dataset":
-    """All of a NetCDF file, and what can be done about one that is damaged."""
-    import xarray
-
-    try:
-        return xarray.load_dataset(path, engine="netcdf4")
-    except (FileNotFoundError, PermissionError) as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except Exception:  # HDF5 has many ways to say so
-        raise InputError(f"{path}: the file is damaged{remedy}") from None
-
-
 def write_dataset(path: str | Path, dataset: "xarray.Dataset") -> None:
-    """A NetCDF file, compressed, and packed where a variable's encoding says so."""
+    """A NetCDF file, compressed with checksums, packed where a variable's encoding says so."""
     encoding = {
         name: {k: v for k, v in variable.encoding.items() if k in PACKING}
-        | {"zlib": True, "complevel": 4}
+        | {"zlib": True, "complevel": 4, "fletcher32": True}
         for name, variable in dataset.data_vars.items()
         if variable.dtype.kind in "fiu" and variable.ndim
     }
@@ -143,44 +131,15 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """What :func:`write_json` wrote."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InputError(f"{path}: cannot be read, or is not JSON") from None
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: is not a JSON object")
-    return value
-
-
 def write_arrays(
     path: Path, arrays: dict[str, np.ndarray], note: dict[str, Any], durable: bool = True
 ) -> None:
-    """Named arrays and a note about them, as safetensors."""
-    metadata = {"note": json.dumps(note)}
+    """Named arrays and a note about them, as safetensors, with a checksum of both."""
     # np.ascontiguousarray would give a single number a dimension.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    text = json.dumps(note)
+    metadata = {NOTE: text, CHECKSUM: digest(contiguous, text)}
     write_whole(path, lambda partial: save_file(contiguous, partial, metadata=metadata), durable)
-
-
-def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What :func:`write_arrays` wrote."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            note = json.loads((file.metadata() or {})["note"])
-            return {name: file.get_tensor(name) for name in file.keys()}, note  # noqa: SIM118
-    except (OSError, SafetensorError, KeyError, ValueError):
-        raise InputError(f"{path}: the file is missing, cut short or damaged") from None
-
-
-def read_note(path: Path) -> dict[str, Any]:
-    """The note of such a file, and no array."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            return dict(json.loads((file.metadata() or {})["note"]))
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError):
-        raise InputError(f"{path}: the file is missing, cut short or damaged") from None
 
 
 def flatten(tree: Any) -> dict[str, np.ndarray]:

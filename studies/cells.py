@@ -10,7 +10,8 @@ from fedrain.experiment import Configuration
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
-from fedrain.io import read_json, write_json
+from fedrain.io import write_json
+from fedrain.reading import read_json
 from fedrain.tables import Table
 
 RESULTS = Path(__file__).parent.parent / "results" / "studies"

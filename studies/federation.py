@@ -43,8 +43,9 @@ from fedrain.experiment.held import hold
 from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing, mean_network
-from fedrain.io import read_json, write_json
+from fedrain.io import write_json
 from fedrain.plotting import save_figure
+from fedrain.reading import read_json
 from fedrain.tables import GAP, Table
 
 AGENTS, LATE, MEMBER = 12, 8, 3  # 30–45°N joins late; 45–30°S may misbehave

@@ -36,7 +36,8 @@ from fedrain.climate.models.gcm_parameters import TWIN, twin_truth
 from fedrain.experiment import configure
 from fedrain.experiment.evaluation import policy_actions
 from fedrain.experiment.training import Episode, Session
-from fedrain.io import alone_in, read_json, write_json
+from fedrain.io import alone_in, write_json
+from fedrain.reading import read_json
 
 HERE = Path(__file__).parent.parent
 RESULTS, RUNS = HERE / "results" / "studies" / "gcm", HERE / "runs" / "gcm"

@@ -25,7 +25,8 @@ from fedrain.experiment import configure
 from fedrain.experiment.evaluation import policy_actions
 from fedrain.experiment.run import Run
 from fedrain.experiment.training import Session
-from fedrain.io import alone_in, read_json, write_json
+from fedrain.io import alone_in, write_json
+from fedrain.reading import read_json
 
 HERE = Path(__file__).parent.parent
 RESULTS, RUNS = HERE / "results" / "studies" / "gcm_earth", HERE / "runs" / "gcm_earth"

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedrain.climate import GeneralCirculationModel
 from fedrain.climate.models.gcm_parameters import SPEEDY_PARAMETERS, TWIN, twin_truth
-from fedrain.io import read_json
+from fedrain.reading import read_json
 from fedrain.tables import GAP, Table
 
 RESULTS = Path(__file__).parent.parent / "results" / "studies" / "gcm"

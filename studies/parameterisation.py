@@ -29,8 +29,9 @@ from fedrain.experiment.held_out import held_out_of
 from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.response import policy_responses
 from fedrain.experiment.trainer import Trainer
-from fedrain.io import read_json, write_json
+from fedrain.io import write_json
 from fedrain.plotting import save_figure
+from fedrain.reading import read_json
 
 FOLDER = "parameterisation"
 TEMPERATURE = "surface_temperature"

@@ -19,7 +19,7 @@ ROOMS = (
     "paper", "cli",
 )  # fmt: skip
 #: Foundations that every room may use, and which use no room.
-FOUNDATIONS = {"errors", "io", "tables", "plotting", "references", "registration"}
+FOUNDATIONS = {"errors", "reading", "io", "tables", "plotting", "references", "registration"}
 #: What users see of the package; nothing in the house imports it.
 FACE = {"__init__", "__main__"}
 

@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedrain.io import PARTIAL, read_arrays, write_arrays
+from fedrain.io import PARTIAL, write_arrays
+from fedrain.reading import read_arrays
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 1), (2, 3, 4)])

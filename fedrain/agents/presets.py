@@ -7,7 +7,6 @@ holds, so that one preset serves many tasks and no option is silently dropped.
 """
 
 import inspect
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from importlib import resources
@@ -23,6 +22,7 @@ from fedrain.agents.tqc import TQC
 from fedrain.agents.transforms import Transforms
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import InputError, unknown
+from fedrain.reading import parse_toml, read_text
 from fedrain.references import OF_OTHERS, Registry, is_ours, told
 
 #: Algorithms by name: those of the package, and of others that have an entry point
@@ -69,10 +69,7 @@ def preset_text(name: str | Path) -> str:
     """
     path = Path(name)
     if path.suffix == ".toml":
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise InputError(f"{path}: this preset cannot be read") from None
+        return read_text(path)
     if str(name) not in preset_names():
         raise unknown("preset", str(name), preset_names())
     file = resources.files("fedrain.agents") / "presets" / f"{name}.toml"
@@ -120,10 +117,7 @@ def load_algorithm(
         The algorithm, of which :meth:`Algorithm.check` says whether it suits the agents.
     """
     kind = find_algorithm(algorithm)
-    try:
-        tables = tomllib.loads(preset_text(preset))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{preset}: not a TOML file ({error})") from None
+    tables = parse_toml(preset_text(preset), preset)
     values = _where(tables.get(COMMON, {}), spec)
     own, nearest = kind.__name__.lower(), _nearest(kind)
     if own not in tables and nearest is not None:

@@ -145,6 +145,12 @@ def start_training(
     return Training(stack, rows, jnp.full(len(regions), HEALTHY, jnp.int32))
 
 
+def memory_needed(algorithm: Algorithm, spec: AgentSpec, regions: int, steps: int) -> int:
+    """Bytes of the memory of all agents of one seed, which holds the whole run."""
+    seen = View(algorithm.transforms, spec).spec
+    return 4 * regions * steps * row_size(seen.observation_size, seen.action_size)
+
+
 def steps_held(training: Training) -> int:
     """Steps that the memory has room for: those of the whole run."""
     learners, capacity, _ = training.rows.shape

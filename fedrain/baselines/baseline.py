@@ -14,12 +14,14 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from fedrain.climate import Physics, Skill, band_skill
-from fedrain.climate.columns import is_integer
+from fedrain.climate.columns import is_integer, told
 from fedrain.climate.layout import Layout
 from fedrain.climate.model import ModelState, no_forcing
 from fedrain.climate.models.host import clear_failures
 from fedrain.envs import Environment, EnvParams, State, rollout
 from fedrain.errors import InputError
+
+LARGEST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ class Baseline:
 
 def episode_key(seed: int) -> Key[Array, ""]:
     """What start, forcing and model are drawn from, where they are random; refuses no seed."""
-    if not is_integer(seed) or seed < 0:
-        raise InputError(f"a seed is an integer from 0, not {seed!r}")
+    if not is_integer(seed) or not 0 <= seed <= LARGEST_SEED:
+        raise InputError(f"a seed is an integer from 0 to {LARGEST_SEED}, not {told(seed)}")
     return jax.random.key(seed)
 
 

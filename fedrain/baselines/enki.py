@@ -18,6 +18,7 @@ from scipy.special import ndtr
 
 from fedrain.baselines.baseline import Baseline, episode_key, judged_end, play, precise
 from fedrain.climate import Columns
+from fedrain.climate.columns import check_count
 from fedrain.climate.model import over_climates
 from fedrain.envs import Environment, EnvParams
 from fedrain.envs.options import has_own_target
@@ -26,6 +27,7 @@ from fedrain.errors import InputError, MissingExtraError
 ENSEMBLE = 300
 ITERATIONS = 8
 NOISE = 0.01  # of the target, as a share of the scale of the first judged field: 0.3 K
+MOST = 100_000  # members, or iterations
 CORRELATION = 8.0  # degrees of arc over which the prior's parameters are alike
 
 
@@ -52,6 +54,8 @@ def enki(
         raise InputError(f"an ensemble has at least 2 members, not {ensemble}")
     if iterations < 1:
         raise InputError(f"there is at least 1 iteration, not {iterations}")
+    check_count("the ensemble", ensemble, 2, MOST)
+    check_count("the number of iterations", iterations, 1, MOST)
     begin = time.perf_counter()
     agents = range(len(environment.regions))
     groups = [list(agents)] if environment.shared_climate else [[agent] for agent in agents]

@@ -7,12 +7,14 @@ failed.
 
 import argparse
 import re
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from fedrain import __version__
 from fedrain.cli import baseline, benchmark, evaluate, federate, gcm, stability, train, tune
-from fedrain.cli.messages import add_json, print_json, say
+from fedrain.cli.messages import add_json, print_json, say, show_anywhere
 from fedrain.errors import FailureError, InputError
 
 
@@ -35,6 +37,15 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status."""
+    show_anywhere(sys.stdout, sys.stderr)
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            # What NumPy says of numbers that are not finite is for developers: results name seeds.
+            warnings.simplefilter("ignore", RuntimeWarning)
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(arguments)
         command: Callable[[argparse.Namespace], None] = options.command
@@ -42,6 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         with clear_failures():
             command(options)
+            sys.stdout.flush()  # what cannot be written is noticed here
+    except BrokenPipeError:  # whoever read us has seen enough, such as head
+        sys.stdout = None
+        return 1
+    except (OSError, UnicodeError) as error:
+        say(f"fedrain: error: {_outside(error)}")
+        return 2
+    except MemoryError:
+        say("fedrain: there is not enough memory")
+        return 1
     except InputError as error:
         say(f"fedrain: error: {error}")
         return 2
@@ -52,6 +73,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say("fedrain: interrupted")
         return 1
     return 0
+
+
+def _outside(error: OSError | UnicodeError) -> str:
+    """What the system says of a file or a name that it cannot do with."""
+    if isinstance(error, UnicodeError):
+        return "a name of a file is not text in UTF-8"
+    name = str(error.filename or "")
+    short = name if len(name) < 200 else f"{name[:60]}…{name[-60:]}"
+    return f"{short}{': ' * bool(short)}{error.strerror or error}"
 
 
 def _parser() -> argparse.ArgumentParser:

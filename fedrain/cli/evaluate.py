@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from fedrain.cli import values
-from fedrain.cli.messages import add_json, print_json, say
+from fedrain.cli.messages import add_json, print_json, say, say_if_unchecked
 from fedrain.cli.options import REFERENCES, add_noise, add_references, add_start, given
 from fedrain.cli.target import add_target
 from fedrain.errors import InputError
@@ -72,6 +72,7 @@ def _run(options: argparse.Namespace) -> None:
     from fedrain.paper.published import published_column
 
     run = load(options.run, **{name: getattr(options, name) for name in REFERENCES})
+    say_if_unchecked(run)
     every = options.forcing is not None and ALONE in options.forcing
     if every:
         options.forcing = [one for one in options.forcing if one != ALONE] or None

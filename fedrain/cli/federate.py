@@ -228,7 +228,7 @@ def _shared_environment(options: argparse.Namespace) -> "Environment":
     from fedrain.envs import make
     from fedrain.experiment.resolve import from_dict
     from fedrain.flower.messages import needed
-    from fedrain.io import read_json
+    from fedrain.reading import read_json
 
     given = environment_options(options)
     if options.experiment is None:
@@ -244,10 +244,12 @@ def _shared_environment(options: argparse.Namespace) -> "Environment":
 
 def _certificates(options: argparse.Namespace) -> None:
     _prepare()
-    from fedrain.flower.credentials import make_credentials
+    from fedrain.climate.columns import check_count
+    from fedrain.flower.credentials import MOST_REGIONS, make_credentials
 
     if options.regions < 1:
         raise InputError(f"a federation has one region or more, not {options.regions}")
+    check_count("the number of regions", options.regions, 1, MOST_REGIONS)
     folder = Path(options.folder)
     made = make_credentials(folder, options.regions, options.addresses)
     for name in ("server", "climate", *(f"region-{region}" for region in range(options.regions))):

@@ -1,6 +1,7 @@
 """What commands have in common."""
 
 import argparse
+import codecs
 import json
 import math
 import sys
@@ -11,6 +12,38 @@ from typing import Any
 def say(message: str) -> None:
     """A message for people."""
     print(message, file=sys.stderr)
+
+
+#: What stands for a character that a terminal's encoding has not, as wide as it where that can be.
+PLAIN = {
+    "°": " ", "–": "-", "−": "-", "±": "+/-", "×": "x", "…": "...", "·": ".", "→": "->", "½": "1/2",
+    "²": "2", "³": "3", "⁴": "4", "⁻": "-", "⁺": "+", "¹": "1", "₂": "2", "σ": "sigma", "φ": "phi",
+    "α": "alpha", "µ": "u", "≤": "<=", "≥": ">=", "‘": "'", "’": "'", "“": '"', "”": '"',
+}  # fmt: skip
+ANYWHERE = "fedrain-plain"
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lost = error.object[error.start : error.end]
+    return "".join(PLAIN.get(one, ascii(one)[1:-1]) for one in lost), error.end
+
+
+codecs.register_error(ANYWHERE, _plainly)
+
+
+def show_anywhere(*streams: Any) -> None:
+    """Let streams take all that is said, whatever characters their terminal has."""
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=ANYWHERE)
+
+
+def say_if_unchecked(run: Any) -> None:
+    """Tell of a run that is older than checksums; it is read all the same."""
+    if not run.has_checksums:
+        say(f"{run.folder}: is of before checksums: damage to it would not be noticed")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

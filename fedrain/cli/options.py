@@ -39,7 +39,9 @@ def add_experiment(parser: argparse.ArgumentParser, extend: bool = False) -> Non
     parser.add_argument(
         "--experiment", metavar="FILE", help="configuration.json of a run, instead of all these"
     )
-    parser.add_argument("--out", metavar="DIR", help="folder of the run (runs/NAME)")
+    parser.add_argument(
+        "--out", type=values.place, metavar="DIR", help="folder of the run (runs/NAME)"
+    )
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -301,7 +303,7 @@ def chosen_configuration(
     """
     from fedrain.experiment.resolve import from_dict
     from fedrain.experiment.training import chosen
-    from fedrain.io import read_json
+    from fedrain.reading import read_json
 
     wanted = experiment_options(options)
     file = getattr(options, "experiment", None)

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from fedrain.cli.messages import say
+from fedrain.cli.messages import say, say_if_unchecked
 from fedrain.cli.options import (
     REFERENCES,
     add_accept_changes,
@@ -32,6 +32,7 @@ def finish(run: "Run") -> None:
     from fedrain.experiment.report import skill_report, write_figures
     from fedrain.paper.published import published_column
 
+    say_if_unchecked(run)
     print(skill_report(run, published_column(run.configuration)))
     for path in write_figures(run):
         say(f"figure: {path}")
@@ -48,6 +49,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.start_from is not None:
         named = {name: getattr(options, name) for name in REFERENCES}
         before = run_before(options.start_from, named)
+        say_if_unchecked(before)
     out, configuration = folder_and_configuration(options)
     more: dict[str, Any] = {"start_from": before, "figures": False, "progress": True}
     finish(train(configuration, out, options.resume, say, **more))

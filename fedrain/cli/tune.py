@@ -18,19 +18,23 @@ def add(commands: Any) -> None:
     parser.add_argument("--trials", type=int, default=50, metavar="N", help="trials in all (50)")
     parser.add_argument("--objective", default="skill", help="skill (default) or return")
     parser.add_argument("--space", metavar="FILE", help="TOML file with your own search space")
-    parser.add_argument("--study", metavar="FILE", help="the study's file (studies/NAME.journal)")
-    parser.add_argument("--out", metavar="FILE", help="the preset (studies/NAME.toml)")
+    study, preset = "the study's file (studies/NAME.journal)", "the preset (studies/NAME.toml)"
+    parser.add_argument("--study", type=values.place, metavar="FILE", help=study)
+    parser.add_argument("--out", type=values.place, metavar="FILE", help=preset)
     add_json(parser)
     parser.set_defaults(command=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
+    from fedrain.climate.columns import check_count
     from fedrain.errors import InputError
+    from fedrain.experiment.configuration import MOST_SEEDS
     from fedrain.tables import counted
     from fedrain.tuning import Tuning, load_space, tune
 
     number = 1 if options.seeds is None else options.seeds
     if isinstance(number, int):
+        check_count("the number of seeds", number, 0, MOST_SEEDS)
         options.seeds = list(range(FIRST_SEED, FIRST_SEED + number))
     if not options.seeds or options.trials < 1:
         raise InputError("a study has one or more seeds, and one or more trials")

@@ -6,6 +6,8 @@ import tomllib
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+#: Bytes of the name of a file, of the 255 that systems admit: ours put something before and after.
+LONGEST_NAME = 200
 T = TypeVar("T")
 Bounds = float | tuple[float, float]
 Named = tuple[tuple[str, T], ...]  # name and value, as often as they are given
@@ -20,6 +22,17 @@ def number(text: str) -> float:
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return value
+
+
+def place(text: str) -> str:
+    """Where something is to be written: a name that every library here can do with."""
+    try:
+        size = max((len(part.encode()) for part in text.split("/")), default=0)
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{text!a} is not text in UTF-8") from None
+    if size > LONGEST_NAME:
+        raise argparse.ArgumentTypeError(f"a name has at most {LONGEST_NAME} bytes, not {size}")
+    return text
 
 
 def pair(text: str) -> tuple[float, float]:

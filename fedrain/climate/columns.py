@@ -4,6 +4,7 @@ A zonal mean model has a column for each latitude; a model with longitudes has o
 each cell, latitude by latitude from south to north, and eastwards within each.
 """
 
+import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +25,22 @@ def frozen(array: np.ndarray) -> np.ndarray:
 def is_integer(value: object) -> bool:
     """Whether a value is an integer, and not a truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_count(what: str, value: object, least: int, most: int) -> None:
+    """Refuse what is no integer from ``least`` on, and what is above ``most``, which is named."""
+    if not is_integer(value) or value < least:  # type: ignore[operator]
+        raise InputError(f"{what} must be an integer from {least}, not {told(value)}")
+    if value > most:  # type: ignore[operator]
+        raise InputError(f"{what} is at most {most}, not {told(value)}")
+
+
+def told(value: object) -> str:
+    """A value in a message: of a number with hundreds of digits, or a long list, its ends."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "a longer number"
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,8 @@ from jaxtyping import Float
 from fedrain.climate.columns import Columns, frozen, is_integer
 from fedrain.errors import InputError
 
+#: Diffusion has the square of it in numbers; 4096 are 5 km.
+MOST_LATITUDES = 4096
 EARTH_RADIUS = 6.373e6  # m, as climlab
 
 
@@ -31,6 +33,8 @@ class Grid:
             raise InputError(f"latitudes must be an integer, not {self.latitudes!r}")
         if self.latitudes < 2:
             raise InputError(f"a grid needs at least 2 latitudes, not {self.latitudes}")
+        if self.latitudes > MOST_LATITUDES:
+            raise InputError(f"a grid has at most {MOST_LATITUDES} latitudes, not {self.latitudes}")
 
     @cached_property
     def edges(self) -> Float[np.ndarray, " edge"]:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fedrain.errors import InputError
+from fedrain.reading import ARRAYS, GIB, amount, open_dataset
 
 if TYPE_CHECKING:  # slow to import, and most tasks read no file
     import xarray
@@ -27,6 +28,8 @@ TEMPERATURE_STANDARD_NAMES = (
 KELVIN = ("k", "kelvin", "kelvins")
 CELSIUS = ("c", "celsius", "centigrade")
 
+#: The most bytes of a file with a target, of which one variable is read.
+LARGEST = 64 * GIB
 #: How far from a pole the outermost latitude of a file may lie, in degrees.
 LARGEST_POLAR_GAP = 10.0
 
@@ -94,22 +97,11 @@ def read_zonal_mean(
     if "://" in str(path):
         raise InputError(f"{path}: only local files are read")
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such file")
-    import xarray
-
-    try:
-        dataset = xarray.open_dataset(path, engine="netcdf4", decode_times=False)
-    except Exception:  # the NetCDF library raises whatever it likes on a broken file
-        raise InputError(f"{path}: this is not a NetCDF file that can be read") from None
-    with dataset:
+    with open_dataset(path, most=LARGEST) as dataset:
         try:
             return _zonal_mean(dataset, variable, weight_months)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-        except (OSError, RuntimeError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{path}: the file is damaged ({reason})") from None
 
 
 def zonal_mean_of(data: "xarray.DataArray", weight_months: bool = False) -> ZonalMean:
@@ -127,6 +119,11 @@ def zonal_mean_of(data: "xarray.DataArray", weight_months: bool = False) -> Zona
 
 def _zonal_mean(dataset: "xarray.Dataset", variable: str | None, weight_months: bool) -> ZonalMean:
     field = _temperature(dataset, variable)
+    if field.nbytes > ARRAYS:  # a file may hold little and unpack to whatever it says
+        raise InputError(
+            f"{field.name!r} has {amount(field.nbytes)} of numbers, and {amount(ARRAYS)} is the "
+            "most that is read: average it first"
+        )
     latitude = _dimension(dataset, field, LATITUDE)
     if latitude is None:
         raise InputError(

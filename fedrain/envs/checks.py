@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from fedrain.climate.columns import is_integer
+from fedrain.climate.columns import check_count, is_integer
 from fedrain.climate.model import check_model
 from fedrain.envs.observation import EXTRAS
 from fedrain.errors import InputError, unknown
@@ -10,6 +10,8 @@ from fedrain.errors import InputError, unknown
 if TYPE_CHECKING:
     from fedrain.envs.setup import Setup
 
+#: Of an episode: an evaluation keeps what every column has at each.
+MOST_STEPS = 100_000
 #: How the errors of the judged fields make a reward.
 REWARD_SHAPES = ("square", "log")
 
@@ -44,8 +46,7 @@ def check_setup(environment: "Setup") -> None:
     if not environment.judged:
         raise InputError("an environment needs a field to judge")
     length, early = environment.episode_length, environment.judged_early
-    if not is_integer(length) or length < 1:
-        raise InputError(f"episode length must be an integer from 1, not {length!r}")
+    check_count("episode length", length, 1, MOST_STEPS)
     if not is_integer(early) or not 0 <= early < length:
         raise InputError(f"judged_early must be an integer from 0 to {length - 1}, not {early!r}")
     over, most = environment.judged_over, length - early

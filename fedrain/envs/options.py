@@ -8,7 +8,7 @@ import numpy as np
 
 from fedrain.climate import ClimateModel, target_fields
 from fedrain.climate.climatology import Target
-from fedrain.climate.columns import is_integer
+from fedrain.climate.columns import check_count, is_integer
 from fedrain.envs.environment import Environment
 from fedrain.envs.episode import EnvParams
 from fedrain.envs.task import Task
@@ -17,6 +17,8 @@ from fedrain.errors import InputError, unknown
 #: What may be changed when an episode starts, by name.
 EPISODE_OPTIONS = ("start", "target", "forcing", "ramp", "noise", "analysis_every", "smooth")
 
+#: Steps of a ramp, or from one analysis to the next: longer than any episode.
+LONGEST = 1_000_000
 #: The split of every task that is the task as it is.
 TRAIN = "train"
 
@@ -208,8 +210,7 @@ def noise_of(noise: Any) -> Any:
 
 def ramp_of(ramp: Any) -> Any:
     """Steps over which the forcing sets in."""
-    if not is_integer(ramp) or ramp < 0:
-        raise InputError(f"ramp must be an integer from 0, not {ramp!r}")
+    check_count("ramp", ramp, 0, LONGEST)
     return np.asarray(ramp, float)
 
 
@@ -217,8 +218,7 @@ def analysis_of(steps: Any, model: ClimateModel, recorded: bool = False) -> Any:
     """Steps from one analysis to the next; a record has the states to be set to."""
     if steps is None or (is_integer(steps) and steps == 0):
         return None
-    if not is_integer(steps) or steps < 0:
-        raise InputError(f"analysis_every must be an integer from 0, not {steps!r}")
+    check_count("analysis_every", steps, 0, LONGEST)
     if not recorded and not hasattr(model, "analyse"):
         raise InputError(
             f"analysis_every cannot apply: {type(model).__name__} has no `analyse`, which sets its "

@@ -7,6 +7,7 @@ not with its square. Where some seeds are behind others, rows that they may stil
 again: files overlap then, and the later one tells.
 """
 
+import re
 import shutil
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from fedrain.agents.step import Training
+from fedrain.climate.columns import is_integer
 from fedrain.errors import InputError
-from fedrain.io import flatten, is_trace, read_arrays, read_note, unflatten, write_arrays
+from fedrain.io import flatten, is_trace, unflatten, write_arrays
+from fedrain.reading import ARRAYS, read_arrays, read_note
 
 FORMAT = 2  # changes when older checkpoints can no longer be read
 
@@ -69,7 +72,8 @@ class Checkpoints:
         states = self._states()
         if not states:
             return None
-        arrays, note = read_arrays(states[-1])
+        most = max(ARRAYS, 2 * _size(like))
+        arrays, note = read_arrays(states[-1], most)
         self._check(states[-1], note)
         kept = [_without_rows(training) for training in like]
         loaded = unflatten(kept, _under("training/", arrays), str(states[-1]))
@@ -78,10 +82,14 @@ class Checkpoints:
             if first > filled:
                 break
             path = self._rows_path(first)
-            found = read_arrays(path)[0]
-            pieces = [found[str(i)] for i in range(len(found))]
-            if [p.shape[::2] for p in pieces] != [r.shape[::2] for r in rows] or any(
-                min(note["rows"], first + p.shape[1]) > r.shape[1]
+            found = read_arrays(path, most)[0]
+            pieces = [found.get(str(i), np.zeros(0)) for i in range(len(rows))]
+            if len(found) != len(rows) or not all(
+                p.dtype == r.dtype
+                and p.ndim == r.ndim
+                and p.shape[::2] == r.shape[::2]
+                and p.shape[1] > 0
+                and min(note["rows"], first + p.shape[1]) <= r.shape[1]
                 for p, r in zip(pieces, rows, strict=True)
             ):
                 raise InputError(f"{path}: does not fit this configuration")
@@ -110,26 +118,44 @@ class Checkpoints:
             )
         if note.get("identity") != self.identity:
             raise InputError(f"{path}: the checkpoint is of another configuration")
+        counts = [note.get("episode"), note.get("rows"), note.get("of_all", 0)]
+        if not all(is_integer(one) and one >= 0 for one in counts):
+            raise InputError(f"{path}: the file is damaged: it does not tell how far it is")
 
     @property
     def episode(self) -> int:
         """Episodes that the newest one has, by its name; none if there is no checkpoint."""
         states = self._states()  # once: the run may end, and remove them, in between
-        return int(states[-1].stem.split("-")[1]) if states else 0
+        return _number(states[-1]) if states else 0
 
     def remove(self) -> None:
         """All of them, when the run is finished."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _states(self) -> list[Path]:
-        return sorted(self.folder.glob("state-*.safetensors"))
+        return self._numbered("state")
 
     def _firsts(self) -> list[int]:
         """The first row in each of the files of rows."""
-        return sorted(int(path.stem.split("-")[1]) for path in self.folder.glob("rows-*.safe*"))
+        return sorted(map(_number, self._numbered("rows")))
+
+    def _numbered(self, kind: str) -> list[Path]:
+        """Files of a kind; those with other names are not ours."""
+        form = re.compile(rf"{kind}-\d{{6,18}}\.safetensors")
+        paths = self.folder.glob(f"{kind}-*.safetensors")
+        return sorted((path for path in paths if form.fullmatch(path.name)), key=_number)
 
     def _rows_path(self, first: int) -> Path:
         return self.folder / f"rows-{first:09d}.safetensors"
+
+
+def _number(path: Path) -> int:
+    return int(path.stem.split("-")[1])
+
+
+def _size(trainings: list[Training]) -> int:
+    """Bytes of all that is in memory of them."""
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(trainings) if hasattr(leaf, "nbytes"))
 
 
 def _without_rows(training: Training) -> dict[str, Any]:

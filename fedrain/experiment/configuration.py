@@ -16,7 +16,7 @@ from typing import Any
 
 from fedrain.agents import ALGORITHMS, Algorithm, make_algorithm
 from fedrain.agents.presets import hyperparameters_of, redeclared
-from fedrain.climate.columns import is_integer
+from fedrain.climate.columns import check_count, is_integer
 from fedrain.envs import TASKS, Environment, make
 from fedrain.envs.tasks import MODELS, find_task
 from fedrain.errors import InputError
@@ -26,6 +26,9 @@ from fedrain.references import Registry
 from fedrain.tables import counted
 
 PACKAGES = ("fedrain", "jax", "jaxlib", "numpy", "optax", "gymnasium", "safetensors", "xarray")
+
+#: What a run may have at most. Steps are counted in 32 bits, with a sign.
+MOST_SEEDS, MOST_EPISODES, MOST_STEPS = 1000, 1_000_000, 2**31 - 1
 
 #: What an experiment may take from outside the package, and where names of it are known.
 KINDS: dict[str, Registry] = {"env": TASKS, "model": MODELS, "algo": ALGORITHMS}
@@ -146,13 +149,18 @@ class Configuration:
 
     def check(self) -> None:
         """Refuse what cannot be run."""
+        check_count("the number of seeds", len(self.seeds), 0, MOST_SEEDS)
         distinct = set(self.seeds)
         if not distinct or len(distinct) < len(self.seeds) or not all(map(_is_seed, distinct)):
             raise InputError("seeds are one or more different integers from 0 to 4294967295")
         for name, least in (("episodes", 1), ("sync_every", 0)):
-            if not is_integer(value := getattr(self, name)) or value < least:
-                raise InputError(f"{name} must be an integer from {least}, not {value!r}")
+            check_count(name, getattr(self, name), least, MOST_EPISODES)
         environment = self.make_environment()
+        if (steps := self.episodes * environment.episode_length) > MOST_STEPS:
+            raise InputError(
+                f"{self.episodes} episodes of {environment.episode_length} steps are {steps}: "
+                f"a run has at most {MOST_STEPS}"
+            )
         if environment.agents != self.agents:
             raise InputError(f"{self.env} has one agent, not {self.agents}")
         algorithm, sharing = self.make_algorithm(), self.make_sharing()

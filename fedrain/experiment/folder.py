@@ -12,7 +12,8 @@ from fedrain.experiment.outside import accepted
 from fedrain.experiment.resolve import check_same_experiment, from_dict
 from fedrain.experiment.results import episodes_learnt
 from fedrain.experiment.run import Run
-from fedrain.io import flatten, is_trace, read_json, write_arrays, write_json
+from fedrain.io import flatten, is_trace, write_arrays, write_json
+from fedrain.reading import read_json
 
 START = "start.safetensors"  # the actors that a run starts from, if they are another run's
 

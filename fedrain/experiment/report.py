@@ -81,7 +81,8 @@ def skill_report(run: Run, beside: Mapping[str, list[str]] | None = None) -> str
     shown = [row for row in bands if any(cell != GAP for cell in row[1:])]
     parts = [Table("", [f"areaWRMSE ({unit})", *columns], shown).text()]
     parts.append(physics_table(environment, budget, physics))
-    if (note := unknown_limit(environment)) is not None:
+    note = run.climate_note or unknown_limit(environment)
+    if note is not None:
         lines.append(note)
     return "\n".join([*parts, *lines])
 

@@ -15,11 +15,18 @@ from jaxtyping import Int
 
 from fedrain.agents import Algorithm, load_algorithm
 from fedrain.agents.presets import find_algorithm, hyperparameters_of, modernised
-from fedrain.climate.columns import is_integer
+from fedrain.climate.columns import check_count, is_integer
 from fedrain.envs import Task, make
 from fedrain.envs.tasks import find_model, find_task
 from fedrain.errors import InputError, unknown
-from fedrain.experiment.configuration import KINDS, Configuration, Named, difference, plain
+from fedrain.experiment.configuration import (
+    KINDS,
+    MOST_SEEDS,
+    Configuration,
+    Named,
+    difference,
+    plain,
+)
 from fedrain.experiment.outside import NO_EXPERIMENT, name_of, recognised, stored_sources
 from fedrain.federation import Sharing
 from fedrain.federation.mixing import SCHEMES
@@ -200,6 +207,9 @@ def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configur
         named: Whatever of it is not of the package, named again by the person who opens it.
     """
     given = named or Named()
+    tables = [values.get(name) or {} for name in ("hyperparameters", "environment", "sharing")]
+    if not all(isinstance(table, Mapping) for table in tables):
+        raise InputError(NO_EXPERIMENT)
     try:
         known = {f.name for f in fields(Configuration)} - {"named"}
         picked = {key: value for key, value in values.items() if key in known}
@@ -215,7 +225,9 @@ def from_dict(values: Mapping[str, Any], named: Named | None = None) -> Configur
         stored = modernised(values["hyperparameters"], spec)
         configuration = replace(configuration, hyperparameters=stored)
         configuration.check()
-    except (KeyError, TypeError, AttributeError):
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         raise InputError(NO_EXPERIMENT) from None
     return configuration
 
@@ -283,11 +295,13 @@ def _sharing(named: Sharing | str, depth: int) -> Sharing:
     return Sharing(layers=tuple(range(depth))) if named == "personal" else Sharing(scheme=named)
 
 
-def _listed(seeds: object) -> tuple[int, ...]:
+def _listed(given: object) -> tuple[int, ...]:
     """So many seeds from 0 on, or those that are given."""
-    seeds = plain(seeds)
+    seeds: Any = plain(given)
     if is_integer(seeds):
-        return tuple(range(seeds))  # type: ignore[call-overload]
+        if seeds > MOST_SEEDS:
+            check_count("the number of seeds", seeds, 0, MOST_SEEDS)
+        return tuple(range(seeds))
     if not isinstance(seeds, list):
         raise InputError(f"seeds are an integer, or a list of them, not {seeds!r}")
     return tuple(seeds)

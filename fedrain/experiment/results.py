@@ -3,7 +3,6 @@
 What is written here is read here; :class:`fedrain.experiment.Run` shows it.
 """
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,24 +11,41 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from safetensors import SafetensorError, safe_open
 
 from fedrain.agents.networks import Network
 from fedrain.agents.step import start_training
 from fedrain.climate import BAND_NAMES, Skill
+from fedrain.climate.columns import is_integer
 from fedrain.climate.fields import ABSORBED_SHORTWAVE, OUTGOING_LONGWAVE
 from fedrain.climate.layout import Layout
 from fedrain.climate.physics import Physics
 from fedrain.envs import Environment
 from fedrain.envs.options import has_own_target
-from fedrain.errors import unknown
+from fedrain.errors import InputError, unknown
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.evaluation import Evaluation, evaluate
+from fedrain.experiment.integrity import FILES, check_file, check_returns, check_skill, checksums
 from fedrain.federation import mean_network
-from fedrain.io import flatten, read_arrays, unflatten, write_arrays, write_dataset
+from fedrain.io import flatten, unflatten, write_arrays, write_dataset
+from fedrain.reading import (
+    ARRAYS,
+    CHANGED,
+    MIB,
+    has_checksum,
+    read_arrays,
+    read_dataset,
+    read_json,
+    read_note,
+)
 
 POLICIES = ("local", "global")
 RETURNS, SKILL, WEIGHTS = "returns.nc", "skill.nc", "weights.safetensors"
+#: What the skill says of itself where it is not that of the climate in which the agents learnt.
+CLIMATE = "climate"
+FOREIGN = (
+    "the agents learnt in the climate of another program; this is what their policies do in the "
+    "model of the experiment"
+)
 #: A return is minus a sum of squares.
 ATTRIBUTES = {
     "returns": ("return", "sum of the rewards of an episode, with exploration", "{square}"),
@@ -40,9 +56,16 @@ ATTRIBUTES = {
 
 
 def write_results(
-    configuration: Configuration, local: Network, history: dict[str, np.ndarray], out: Path
+    configuration: Configuration,
+    local: Network,
+    history: dict[str, np.ndarray],
+    out: Path,
+    foreign: bool = False,
 ) -> None:
     """Weights, returns and skill of the local policies and of their average, as files of a run.
+
+    ``foreign`` says that they were learnt in the climate of another program than the experiment's,
+    in which we cannot evaluate them: then the skill is that of the experiment's model, and says so.
 
     The weights, whose note tells how many episodes they have learnt from, come last: with them
     the run is finished.
@@ -56,13 +79,19 @@ def write_results(
         for name, actors in policies.items()
     }
     write_dataset(out / RETURNS, returns_dataset(configuration, history))
-    write_dataset(out / SKILL, skill_dataset(configuration, environment, evaluations))
+    skill = skill_dataset(configuration, environment, evaluations)
+    write_dataset(out / SKILL, skill.assign_attrs({CLIMATE: FOREIGN} if foreign else {}))
     weights = {
         f"{name}/{path}": leaf
         for name, actors in policies.items()
         for path, leaf in flatten(actors).items()
     }
-    note = {"layout": "seed, agent, …", "episodes": configuration.episodes}
+    stored = read_json(out / "configuration.json")
+    note = {
+        "layout": "seed, agent, …",
+        "episodes": configuration.episodes,
+        **checksums(out, stored, (RETURNS, SKILL)),
+    }
     write_arrays(out / WEIGHTS, weights, note)
 
 
@@ -74,11 +103,29 @@ def episodes_learnt(folder: Path) -> int | None:
     if not all((folder / name).is_file() for name in (RETURNS, SKILL, WEIGHTS)):
         return None
     try:
-        with safe_open(folder / WEIGHTS, framework="numpy") as file:
-            note = json.loads((file.metadata() or {})["note"])
-        return int(note.get("episodes", 0))
-    except (OSError, SafetensorError, KeyError, ValueError):
+        episodes = read_note(folder / WEIGHTS).get("episodes", 0)
+    except InputError:
         return 0  # whoever reads them will say what is wrong
+    return episodes if is_integer(episodes) else 0
+
+
+def read_weights_note(folder: Path) -> dict[str, Any]:
+    """What the weights of a finished run tell of it, and of its other files."""
+    return read_note(folder / WEIGHTS)
+
+
+def read_returns(folder: Path, configuration: Configuration) -> xr.Dataset:
+    """The returns of a finished run; anything else in their place is refused."""
+    check_file(path := folder / RETURNS, read_weights_note(folder))
+    check_returns(path, data := read_dataset(path), configuration)
+    return data
+
+
+def read_skill(folder: Path, configuration: Configuration) -> xr.Dataset:
+    """The skill of a finished run; anything else in its place is refused."""
+    check_file(path := folder / SKILL, read_weights_note(folder))
+    check_skill(path, data := read_dataset(path), configuration)
+    return data
 
 
 def read_actors(folder: Path, configuration: Configuration, policy: str) -> Network:
@@ -92,7 +139,11 @@ def read_actors(folder: Path, configuration: Configuration, policy: str) -> Netw
         return start_training(algorithm, environment.spec, regions, seed, 1).agents.actor
 
     like = jax.eval_shape(jax.vmap(fresh), jnp.asarray(configuration.seeds, jnp.uint32))
-    arrays, _ = read_arrays(folder / WEIGHTS)
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(like))
+    path = folder / WEIGHTS
+    arrays, note = read_arrays(path, most=max(ARRAYS, len(POLICIES) * size + MIB))
+    if FILES in note and not has_checksum(path):
+        raise InputError(f"{path}: {CHANGED}")
     prefix = f"{policy}/"
     own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
     return unflatten(like, own, str(folder / WEIGHTS))

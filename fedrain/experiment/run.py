@@ -25,18 +25,22 @@ from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration, Named
 from fedrain.experiment.evaluation import Evaluation, evaluate, evaluation_noise, summary
 from fedrain.experiment.held import hold
+from fedrain.experiment.integrity import check_configuration
 from fedrain.experiment.policy import Policy, output_names
 from fedrain.experiment.resolve import check_stored, from_dict
 from fedrain.experiment.results import (
-    RETURNS,
-    SKILL,
+    CLIMATE,
+    WEIGHTS,
     check_policy,
     episodes_learnt,
     read_actors,
     read_physics,
+    read_returns,
+    read_skill,
     read_skills,
+    read_weights_note,
 )
-from fedrain.io import read_dataset, read_json
+from fedrain.reading import has_checksum, read_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,17 +82,25 @@ class Run:
     @cached_property
     def configuration(self) -> Configuration:
         """The experiment."""
-        return from_dict(read_json(self.folder / "configuration.json"), self._named)
+        path = self.folder / "configuration.json"
+        found = from_dict(values := read_json(path), self._named)
+        check_configuration(path, values, read_weights_note(self.folder))
+        return found
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether damage to its files would be noticed: runs of before version 0.2 have none."""
+        return has_checksum(self.folder / WEIGHTS)
 
     @cached_property
     def returns(self) -> xr.Dataset:
         """Returns and losses over the episodes."""
-        return read_dataset(self.folder / RETURNS)
+        return read_returns(self.folder, self.configuration)
 
     @cached_property
     def results(self) -> xr.Dataset:
         """Skill, judged fields and parameters over one episode."""
-        return read_dataset(self.folder / SKILL)
+        return read_skill(self.folder, self.configuration)
 
     def skills(self, policy: str = "local") -> list[Skill]:
         """Skill of every seed."""
@@ -102,7 +114,8 @@ class Run:
             over the seeds, ``fields`` (error of each judged field, and of the fluxes at the top of
             the atmosphere), ``physics`` (:class:`fedrain.climate.Physics`), ``return`` (mean of
             agents and seeds) and ``share_of_limit`` (of the way from the static model to optimal
-            control; None where that is not known).
+            control; None where that is not known). Of agents that learnt in the climate of another
+            program, ``climate`` says so.
         """
         whole = self.whole_seeds(policy)
         data = self.results.sel(policy=policy, seed=whole)
@@ -147,9 +160,17 @@ class Run:
             "return": mean,
             "share_of_limit": self._share_of_limit(mean) if params is None else None,
             "diverged_seeds": [seed for seed in seeds if seed not in whole],
+            **({} if self.climate_note is None else {CLIMATE: self.climate_note}),
         }
 
+    @property
+    def climate_note(self) -> str | None:
+        """What is to be known of the skill, if the agents learnt in another program's climate."""
+        return self.results.attrs.get(CLIMATE)
+
     def _share_of_limit(self, mean_return: float) -> float | None:
+        if self.climate_note is not None:  # the limit is that of another climate
+            return None
         environment = self.configuration.make_environment()
         if (best := known_limit(environment)) is None:
             return None

@@ -1,6 +1,8 @@
 """All seeds of an experiment, or of one region of it, episode by episode."""
 
+import os
 import time
+from contextlib import suppress
 from functools import partial
 
 import jax
@@ -9,14 +11,17 @@ import numpy as np
 
 from fedrain.agents import Losses, View
 from fedrain.agents.networks import Network
-from fedrain.agents.step import HEALTHY, Training, start_training
+from fedrain.agents.step import HEALTHY, Training, memory_needed, start_training
 from fedrain.climate import HostModel
 from fedrain.envs import Environment
+from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.cores import Cores, open_cores
 from fedrain.experiment.fused import EpisodeLog, run_episode
 from fedrain.federation import average
+from fedrain.reading import amount
+from fedrain.tables import counted
 
 History = dict[str, np.ndarray]
 
@@ -45,6 +50,7 @@ class Trainer:
         self.sharing = configuration.make_sharing()
         self.params = jax.tree.map(jnp.asarray, environment.params)
         self.seeds = jnp.asarray(configuration.seeds, jnp.uint32)
+        self._check_memory()
         self.trainings = [self._start(seed) for seed in self.seeds]
         self.episode = 0
         self.whole = True  # whether all seeds are at the end of an episode, and can be saved
@@ -54,6 +60,18 @@ class Trainer:
         steps = self.configuration.episodes * self.environment.episode_length
         spec, one_policy = self.environment.spec, self.sharing.one_policy
         return start_training(self.algorithm, spec, self.regions, seed, steps, one_policy)
+
+    def _check_memory(self) -> None:
+        """Refuse a run whose transitions this machine cannot hold, before it tries to."""
+        steps = self.configuration.episodes * self.environment.episode_length
+        regions, seeds = len(self.regions), len(self.configuration.seeds)
+        needed = seeds * memory_needed(self.algorithm, self.environment.spec, regions, steps)
+        if needed > (there := memory_there()):
+            raise InputError(
+                f"{counted(seeds, 'seed')} of {counted(steps, 'step')} with "
+                f"{counted(regions, 'agent')} need {amount(needed)} for what they remember, and "
+                f"this machine has {amount(there)}: take fewer"
+            )
 
     def start_from(self, actors: Network) -> None:
         """Let the agents start from actors, stacked as seed, agent, instead of new ones."""
@@ -75,7 +93,19 @@ class Trainer:
 
     def restore(self, episode: int, trainings: list[Training], history: History) -> None:
         """Resume from a checkpoint."""
+        self.check_history(episode, history)
         self.episode, self.trainings, self.history = episode, trainings, history
+
+    def check_history(self, episode: int, history: History) -> None:
+        """Refuse what a checkpoint tells of its episodes, if it is not of so many, or of others."""
+        seeds, regions = len(self.seeds), len(self.regions)
+        each = ("returns", *Losses._fields)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(each, (episode, seeds, regions))
+        shapes |= {"distance": (episode, seeds), "seconds": (episode,), "core_seconds": (episode,)}
+        for name, shape in shapes.items() if episode else ():
+            found = history.get(name, np.zeros(()))
+            if found.shape != shape or found.dtype.kind != "f":
+                raise InputError(f"the checkpoint does not fit this configuration ({name})")
 
     @property
     def rows_filled(self) -> tuple[int, int]:
@@ -177,6 +207,17 @@ class Trainer:
             return jnp.broadcast_to(stacked, shape)
 
         return jax.tree.map(stack, *(training.agents.actor for training in self.trainings))
+
+
+def memory_there() -> int:
+    """Bytes of memory that this process may have."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with suppress(ImportError):  # not on every system
+        import resource
+
+        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+        limits += [soft] if soft > 0 else []
+    return min(limits)
 
 
 def has_diverged(training: Training) -> bool:

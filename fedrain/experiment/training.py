@@ -1,6 +1,5 @@
 """Train one experiment into a folder that explains itself."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,18 +25,15 @@ from fedrain.experiment.folder import (
     open_folder,
     say_if_new,
 )
+from fedrain.experiment.integrity import check_configuration
 from fedrain.experiment.outside import stored_sources
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.resolve import changed, check_same_names, configure, from_dict
-from fedrain.experiment.results import WEIGHTS, write_results
+from fedrain.experiment.results import WEIGHTS, read_weights_note, write_results
 from fedrain.experiment.run import Run
 from fedrain.experiment.trainer import Trainer
-from fedrain.io import (
-    alone_in,
-    read_arrays,
-    read_json,
-    unflatten,
-)
+from fedrain.io import alone_in, unflatten
+from fedrain.reading import file_digest, read_arrays, read_json
 from fedrain.tables import counted
 
 CHECKPOINT_SECONDS = 20.0
@@ -242,6 +238,8 @@ def train(
             shown = say is print if progress is None else progress
             Session(configuration, out, say, on_episode, shown).run()
     run = Run(out, named.env, named.model, named.algo)
+    path = out / "configuration.json"
+    check_configuration(path, read_json(path), read_weights_note(out))
     run.__dict__["configuration"] = configuration
     if figures:
         from fedrain.experiment.report import write_figures
@@ -290,5 +288,4 @@ def _starting_from(configuration: Configuration, run: Run) -> tuple[Configuratio
         raise InputError(
             f"{run.folder}: its policies do not fit: other sizes of what is seen or set"
         )
-    digest = hashlib.sha256((run.folder / WEIGHTS).read_bytes()).hexdigest()
-    return replace(configuration, start_from=digest), picked
+    return replace(configuration, start_from=file_digest(run.folder / WEIGHTS)), picked

@@ -71,7 +71,9 @@ def make_client_app(find_home: FindHome, named: Named) -> ClientApp:
         content = RecordDict(
             {
                 ARRAYS: to_arrays(home.payload(region)),
-                METRICS: reply_metrics(region, home.history(region), episodes),
+                METRICS: reply_metrics(
+                    region, home.history(region), episodes, getattr(home, "foreign", False)
+                ),
             }
         )
         return Message(content=content, reply_to=message)

@@ -20,11 +20,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
 
 from fedrain.agents.step import start_key, step_key
+from fedrain.climate.columns import is_integer
 from fedrain.envs import Environment, EnvParams, State, Transition
 from fedrain.errors import InputError
+from fedrain.experiment.configuration import MOST_SEEDS, MOST_STEPS
 from fedrain.experiment.folder import Say
 from fedrain.experiment.host import MissedStepError
-from fedrain.io import flatten, read_arrays, unflatten, write_arrays
+from fedrain.io import flatten, unflatten, write_arrays
+from fedrain.reading import read_arrays
 
 STATE = "state/"  # before the names of what the climate's state has, in its journal
 
@@ -109,6 +112,7 @@ class SharedClimate:
         self._federation_id = ""
         self._gone: set[int] = set()  # silent throughout the latest episode
         self._last = self._static()
+        self._last_number = MOST_STEPS // environment.episode_length - 1
         self._condition = threading.Condition()
         self._plays: dict[int, _Play] = {}  # by seed
         self._params = jax.tree.map(jnp.asarray, environment.params)
@@ -124,6 +128,8 @@ class SharedClimate:
         An agent that was late waits until the others have finished the episode before.
         """
         self._check(region)
+        if not 0 <= episode.number <= self._last_number:
+            raise InputError(f"episode {episode.number}: a run has at most {MOST_STEPS} steps")
         with self._condition:
             if episode.federation_id != self._federation_id:
                 self._federation_id = episode.federation_id
@@ -133,6 +139,8 @@ class SharedClimate:
                 time = play.time
                 if not self._condition.wait(3 * self.patience) and play.time == time:
                     play.over = True  # no agent plays it any more
+            if play is None and len(self._plays) >= MOST_SEEDS:
+                raise InputError(f"the number of seeds is at most {MOST_SEEDS}")
             if play is None or play.episode.number < episode.number:
                 play = self._start(episode)
             if play.episode != episode or play.time:
@@ -251,26 +259,54 @@ class SharedClimate:
 
     def _load(self, path: Path) -> None:
         arrays, note = read_arrays(path)
-        episode = Episode(*note["episode"])
-        like, _ = jax.eval_shape(self._reset, *self._when(episode, 0), self._params)
+        episode = self._read_episode(path, note)
+        like, start = jax.eval_shape(self._reset, *self._when(episode, 0), self._params)
         kept = {n.removeprefix(STATE): a for n, a in arrays.items() if n.startswith(STATE)}
         try:
             climate, forcing, truth = unflatten(_kept(like), kept, str(path))
         except InputError:
             climate = None
-        last = (self.environment.agents, self.environment.action_size)
-        if climate is None or arrays["last"].shape != last:
+        agents, time = self.environment.agents, note["time"]
+        known = {
+            "start": start.shape,
+            "last": (agents, self.environment.action_size),
+            "observation": start.shape,
+            "reward": (agents,) if time else (0,),
+        }
+        if climate is None or any(
+            name not in arrays or arrays[name].shape != shape or arrays[name].dtype.kind != "f"
+            for name, shape in known.items()
+        ):
             raise InputError(f"{path}: is the journal of another climate: choose another folder")
-        now = np.asarray(note["time"], np.int32)
+        now = np.asarray(time, np.int32)
         state = State(climate, forcing, now, truth)  # type: ignore[arg-type]
         absent, heard = set(note["absent"]), set(note["heard"])
-        time, over = note["time"], note["over"]
-        play = _Play(episode, state, arrays["start"], absent, heard, time, over)
+        play = _Play(episode, state, arrays["start"], absent, heard, time, note["over"])
         if play.time:
             play.results[play.time - 1] = (arrays["observation"], arrays["reward"])
         self._federation_id, self._gone = episode.federation_id, set(note["gone"])
         self._last = dict(enumerate(arrays["last"]))
         self._plays[episode.seed] = play
+
+    def _read_episode(self, path: Path, note: dict[str, Any]) -> Episode:
+        """The episode of a journal, if all that its note tells can be."""
+        try:
+            episode = Episode(*note["episode"])
+            sets = [*note["absent"], *note["heard"], *note["gone"]]
+            right = (
+                all(is_integer(one) for one in (episode.number, episode.seed, note["time"]))
+                and 0 <= episode.number <= self._last_number
+                and 0 <= episode.seed < 2**32
+                and isinstance(episode.federation_id, str)
+                and 0 <= note["time"] <= self.environment.episode_length
+                and isinstance(note["over"], bool)
+                and all(is_integer(r) and r in self.environment.regions for r in sets)
+            )
+        except (KeyError, TypeError):
+            right = False
+        if not right:
+            raise InputError(f"{path}: the journal is damaged: remove it, and the climate is new")
+        return episode
 
 
 def _kept(state: State) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x66\x65\x64rain/flower/climate.proto\x12\x12\x66\x65\x64rain.climate.v1\"\x11\n\x0f\x44\x65scribeRequest\"\x9a\x01\n\x0b\x44\x65scription\x12\x0e\n\x06\x61gents\x18\x01 \x01(\r\x12\x18\n\x10observation_size\x18\x02 \x01(\r\x12\x0b\n\x03low\x18\x03 \x03(\x02\x12\x0c\n\x04high\x18\x04 \x03(\x02\x12\x16\n\x0e\x65pisode_length\x18\x05 \x01(\r\x12\x0e\n\x06target\x18\x06 \x03(\x02\x12\r\n\x05start\x18\x07 \x03(\x02\x12\x0f\n\x07\x66orcing\x18\x08 \x03(\x02\"4\n\x07\x45pisode\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\x0c\n\x04seed\x18\x03 \x01(\r\"L\n\x0c\x42\x65ginRequest\x12\x0e\n\x06region\x18\x01 \x01(\r\x12,\n\x07\x65pisode\x18\x02 \x01(\x0b\x32\x1b.fedrain.climate.v1.Episode\"\x1d\n\x0bObservation\x12\x0e\n\x06values\x18\x01 \x03(\x02\"m\n\x0bStepRequest\x12\x0e\n\x06region\x18\x01 \x01(\r\x12,\n\x07\x65pisode\x18\x02 \x01(\x0b\x32\x1b.fedrain.climate.v1.Episode\x12\x0c\n\x04time\x18\x03 \x01(\r\x12\x12\n\nparameters\x18\x04 \x03(\x02\"M\n\x07Outcome\x12\x0e\n\x06values\x18\x01 \x03(\x02\x12\x0e\n\x06reward\x18\x02 \x01(\x02\x12\r\n\x05\x65nded\x18\x03 \x01(\x08\x12\x13\n\x0b\x61ll_rewards\x18\x04 \x03(\x02\x32\xed\x01\n\x07\x43limate\x12P\n\x08\x44\x65scribe\x12#.fedrain.climate.v1.DescribeRequest\x1a\x1f.fedrain.climate.v1.Description\x12J\n\x05\x42\x65gin\x12 .fedrain.climate.v1.BeginRequest\x1a\x1f.fedrain.climate.v1.Observation\x12\x44\n\x04Step\x12\x1f.fedrain.climate.v1.StepRequest\x1a\x1b.fedrain.climate.v1.Outcomeb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x66\x65\x64rain/flower/climate.proto\x12\x12\x66\x65\x64rain.climate.v1\"\x11\n\x0f\x44\x65scribeRequest\"\xa9\x01\n\x0b\x44\x65scription\x12\x0e\n\x06\x61gents\x18\x01 \x01(\r\x12\x18\n\x10observation_size\x18\x02 \x01(\r\x12\x0b\n\x03low\x18\x03 \x03(\x02\x12\x0c\n\x04high\x18\x04 \x03(\x02\x12\x16\n\x0e\x65pisode_length\x18\x05 \x01(\r\x12\x0e\n\x06target\x18\x06 \x03(\x02\x12\r\n\x05start\x18\x07 \x03(\x02\x12\x0f\n\x07\x66orcing\x18\x08 \x03(\x02\x12\r\n\x05model\x18\t \x01(\t\"4\n\x07\x45pisode\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\x0c\n\x04seed\x18\x03 \x01(\r\"L\n\x0c\x42\x65ginRequest\x12\x0e\n\x06region\x18\x01 \x01(\r\x12,\n\x07\x65pisode\x18\x02 \x01(\x0b\x32\x1b.fedrain.climate.v1.Episode\"\x1d\n\x0bObservation\x12\x0e\n\x06values\x18\x01 \x03(\x02\"m\n\x0bStepRequest\x12\x0e\n\x06region\x18\x01 \x01(\r\x12,\n\x07\x65pisode\x18\x02 \x01(\x0b\x32\x1b.fedrain.climate.v1.Episode\x12\x0c\n\x04time\x18\x03 \x01(\r\x12\x12\n\nparameters\x18\x04 \x03(\x02\"M\n\x07Outcome\x12\x0e\n\x06values\x18\x01 \x03(\x02\x12\x0e\n\x06reward\x18\x02 \x01(\x02\x12\r\n\x05\x65nded\x18\x03 \x01(\x08\x12\x13\n\x0b\x61ll_rewards\x18\x04 \x03(\x02\x32\xed\x01\n\x07\x43limate\x12P\n\x08\x44\x65scribe\x12#.fedrain.climate.v1.DescribeRequest\x1a\x1f.fedrain.climate.v1.Description\x12J\n\x05\x42\x65gin\x12 .fedrain.climate.v1.BeginRequest\x1a\x1f.fedrain.climate.v1.Observation\x12\x44\n\x04Step\x12\x1f.fedrain.climate.v1.StepRequest\x1a\x1b.fedrain.climate.v1.Outcomeb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -24,17 +24,17 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_DESCRIBEREQUEST']._serialized_start=52
   _globals['_DESCRIBEREQUEST']._serialized_end=69
   _globals['_DESCRIPTION']._serialized_start=72
-  _globals['_DESCRIPTION']._serialized_end=226
-  _globals['_EPISODE']._serialized_start=228
-  _globals['_EPISODE']._serialized_end=280
-  _globals['_BEGINREQUEST']._serialized_start=282
-  _globals['_BEGINREQUEST']._serialized_end=358
-  _globals['_OBSERVATION']._serialized_start=360
-  _globals['_OBSERVATION']._serialized_end=389
-  _globals['_STEPREQUEST']._serialized_start=391
-  _globals['_STEPREQUEST']._serialized_end=500
-  _globals['_OUTCOME']._serialized_start=502
-  _globals['_OUTCOME']._serialized_end=579
-  _globals['_CLIMATE']._serialized_start=582
-  _globals['_CLIMATE']._serialized_end=819
+  _globals['_DESCRIPTION']._serialized_end=241
+  _globals['_EPISODE']._serialized_start=243
+  _globals['_EPISODE']._serialized_end=295
+  _globals['_BEGINREQUEST']._serialized_start=297
+  _globals['_BEGINREQUEST']._serialized_end=373
+  _globals['_OBSERVATION']._serialized_start=375
+  _globals['_OBSERVATION']._serialized_end=404
+  _globals['_STEPREQUEST']._serialized_start=406
+  _globals['_STEPREQUEST']._serialized_end=515
+  _globals['_OUTCOME']._serialized_start=517
+  _globals['_OUTCOME']._serialized_end=594
+  _globals['_CLIMATE']._serialized_start=597
+  _globals['_CLIMATE']._serialized_end=834
 # @@protoc_insertion_point(module_scope)

@@ -3,6 +3,8 @@
 ``climate.proto`` has the messages; ``make proto`` makes ``climate_pb2.py`` from it.
 """
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +15,8 @@ import grpc
 import numpy as np
 from jaxtyping import Float
 
+from fedrain import __version__
+from fedrain.climate import ClimateModel
 from fedrain.envs import Environment
 from fedrain.errors import InputError
 from fedrain.experiment.folder import Say
@@ -21,6 +25,7 @@ from fedrain.flower import climate_pb2
 from fedrain.flower.climate import Answer, Episode, SharedClimate
 from fedrain.flower.credentials import Credentials
 from fedrain.flower.programs import refuse_open_address
+from fedrain.references import fingerprint
 
 wire: Any = climate_pb2  # its classes are made as it is imported
 SERVICE = "fedrain.climate.v1.Climate"
@@ -38,7 +43,7 @@ ALIVE = (
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
 )
 #: What somebody's own climate model may leave out of its description.
-OPTIONAL = ("target", "start", "forcing")
+OPTIONAL = ("target", "start", "forcing", "model")
 #: Requests that wait for each other: as many threads as there may be agents and seeds.
 THREADS = 256
 RETRY_SECONDS = 0.5
@@ -128,7 +133,7 @@ class RemoteClimate:
                 credentials.certificate.read_bytes(),
             )
             self._channel = grpc.secure_channel(address, secure, options=ALIVE)
-
+        self.foreign = False  # whether it is of another program, whose skill we cannot compute
         self._calls = {
             name: self._channel.unary_unary(
                 f"/{SERVICE}/{name}", request.SerializeToString, reply.FromString
@@ -151,6 +156,9 @@ class RemoteClimate:
             raise InputError(
                 f"the climate at {self.address} is not that of this experiment: {what}"
             )
+        self.foreign = "model" not in known
+        if self.foreign:
+            self.say(f"the climate at {self.address} does not say that it is this experiment's")
 
     def begin(self, region: int, episode: Episode) -> Float[np.ndarray, " obs"]:
         """The start of an episode."""
@@ -210,7 +218,14 @@ def describe(environment: Environment) -> Any:
         target=_listed({name: params.target[name] for name, _ in environment.judged}),
         start=_listed(params.start),
         forcing=_listed(params.forcing),
+        model=_hash_of(environment.model),
     )
+
+
+def _hash_of(model: ClimateModel) -> str:
+    """The same wherever the same version of FedRAIN has the same model."""
+    told = json.dumps([__version__, type(model).__name__, fingerprint(model)], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def _listed(values: Mapping[str, Any]) -> Float[np.ndarray, " number"]:

@@ -7,6 +7,7 @@ for each participant: it has all that the participant needs, and nobody else's s
 
 import datetime
 import ipaddress
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fedrain.errors import InputError
 from fedrain.io import write_bytes
+from fedrain.reading import read_bytes
 
 AUTHORITY, CERTIFICATE, TLS_KEY, NODE_KEY = (
     "authority.pem",
@@ -29,8 +31,13 @@ AUTHORITY, CERTIFICATE, TLS_KEY, NODE_KEY = (
     "machine.key",
     "node.key",
 )
+AUTHORITY_KEY = "authority.key"
 NODES = "nodes"  # public keys, at the server
+MOST_REGIONS = 1000
 VALID = datetime.timedelta(days=365)
+#: A name, of labels with dots between (RFC 1123); the first may stand for any.
+LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+MACHINE = rf"(\*\.)?{LABEL}(\.{LABEL})*"
 #: Names by which a machine knows itself.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -74,7 +81,7 @@ class Credentials:
         for path in sorted((self.folder / NODES).glob("region-*.pub")):
             try:
                 region = int(path.stem.removeprefix("region-"))
-                key = serialization.load_ssh_public_key(path.read_bytes())
+                key = serialization.load_ssh_public_key(read_bytes(path))
             except (ValueError, UnsupportedAlgorithm):
                 raise InputError(f"{path}: is not the public key of a region") from None
             if not isinstance(key, ec.EllipticCurvePublicKey):
@@ -123,11 +130,21 @@ class _Authority:
     """The key that signs. It stays where the certificates are made."""
 
     def __init__(self, folder: Path) -> None:
-        certificate, key = folder / AUTHORITY, folder / "authority.key"
+        certificate, key = folder / AUTHORITY, folder / AUTHORITY_KEY
         if certificate.exists() and key.exists():
             self.certificate = _read_certificate(certificate)
             self.key = _read_key(key, serialization.load_pem_private_key)
+            if self.certificate.public_key() != self.key.public_key():
+                raise InputError(f"{key}: is not the key of {certificate}")
             return
+        # A key alone is one that a process which was killed had begun with, and has signed nothing.
+        signed = sorted(path.parent for path in folder.glob(f"*/{CERTIFICATE}"))
+        if certificate.exists() or signed:
+            lost = key if certificate.exists() else certificate
+            raise InputError(
+                f"{lost}: is missing, and what was signed with it would be worthless with another: "
+                f"put it back, or remove all of {folder} to begin anew"
+            )
         self.key = ec.generate_private_key(ec.SECP384R1())
         name = _name("FedRAIN federation")
         builder = _builder(name, name, self.key.public_key())
@@ -191,7 +208,7 @@ def _read_node_key(participant: Path) -> ec.EllipticCurvePrivateKey:
 
 def _read_key(path: Path, load: Callable[[bytes, None], Any]) -> ec.EllipticCurvePrivateKey:
     try:
-        key = load(path.read_bytes(), None)
+        key = load(read_bytes(path), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise InputError(f"{path}: is not a private key, or has a password") from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
@@ -201,7 +218,7 @@ def _read_key(path: Path, load: Callable[[bytes, None], Any]) -> ec.EllipticCurv
 
 def _read_certificate(path: Path) -> x509.Certificate:
     try:
-        return x509.load_pem_x509_certificate(path.read_bytes())
+        return x509.load_pem_x509_certificate(read_bytes(path))
     except ValueError:
         raise InputError(f"{path}: is not a certificate") from None
 
@@ -228,10 +245,9 @@ def _general(address: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(address))
     except ValueError:
         pass
-    try:
-        return x509.DNSName(address)
-    except ValueError:
-        raise InputError(f"{address!r} is not the name or address of a machine") from None
+    if len(address) > 253 or not re.fullmatch(MACHINE, address):
+        raise InputError(f"{address!r} is not the name or address of a machine")
+    return x509.DNSName(address)
 
 
 def _private(

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from fedrain import __version__
 from fedrain.errors import FailureError, InputError
+from fedrain.flower import watchdog
 from fedrain.flower.credentials import Credentials, make_credentials
 from fedrain.flower.internals import POLL_SECONDS, Runtime, run_server_app
 from fedrain.flower.messages import references
@@ -77,8 +78,7 @@ def run_whole(federation: Federation) -> None:
     configuration = federation.configuration
     shared = configuration.make_environment().shared_climate
     nodes = federation.out / "federation" / "nodes"
-    with tempfile.TemporaryDirectory(prefix="fedrain-") as name, ExitStack() as stack:
-        folder = Path(name)
+    with temporary_folder() as folder, ExitStack() as stack:
         keys = folder / "keys"
         make_credentials(keys, configuration.agents)
         server = f"{HERE}:{free_port()}"
@@ -103,6 +103,18 @@ def run_whole(federation: Federation) -> None:
             stack.enter_context(_command(arguments))
         run_server(federation, server, Credentials(keys / "server"))
     shutil.rmtree(nodes)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for keys, which does not outlive this process, in whatever way that ends."""
+    folder = Path(tempfile.mkdtemp(prefix="fedrain-"))
+    command = [sys.executable, "-I", watchdog.__file__, "--remove", str(folder)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield folder
+    finally:
+        process.communicate(b"\n")
 
 
 @contextmanager

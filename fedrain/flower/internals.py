@@ -1,8 +1,8 @@
 """Everything that is taken from Flower's inside, which Flower may change with any release.
 
 All other files of the package use ``flwr.app``, ``flwr.clientapp``, ``flwr.serverapp`` and
-``flwr.simulation`` only. Known to work with Flower 1.41; ``tests/flower/test_internals.py`` names
-what a new release no longer has.
+``flwr.simulation`` only. Known to work with Flower 1.41 and 1.42;
+``tests/flower/test_internals.py`` names what a new release no longer has.
 
 Two things need it. Flower would start a new process for every message and run in it whatever code
 the message's run brings along. Here the process that asks for a task does it, with the apps of this

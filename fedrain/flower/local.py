@@ -62,6 +62,8 @@ class Fleet:
 
     def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
         """Play a round along with all other regions, from what was sent, if anything was."""
+        if first < self.trainer.episode:
+            return  # played before; no reply could be used
         assert first == self.trainer.episode
         self._received[region] = payload
         self._episodes = episodes

@@ -22,11 +22,13 @@ from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing, mean_network
 from fedrain.io import flatten, unflatten
+from fedrain.reading import parse_json
 
 #: By name, ``actor`` and perhaps ``critic``; leaves have the leading axis seed.
 Payload = dict[str, Network]
 
 ARRAYS, CONFIG, METRICS = "arrays", "config", "metrics"
+FOREIGN = "foreign"
 WEIGHT = "num-examples"  # Flower's name of how much a reply counts
 LOGGED = ("returns", "critic_loss", "actor_loss", "q", "seconds", "core_seconds")
 
@@ -117,10 +119,7 @@ def read_configuration(config: ConfigRecord, named: Named) -> Configuration:
     Nothing is imported on the sender's word: a model, task or algorithm from outside the package
     has to be among those that the person who started this node has named.
     """
-    try:
-        values = json.loads(str(config["configuration"]))
-    except ValueError:
-        raise InputError("this is not the configuration of an experiment") from None
+    values = parse_json(str(config["configuration"]), "the server's configuration")
     return from_dict(values, needed(values, named))
 
 
@@ -141,9 +140,14 @@ def references(configuration: Configuration) -> Named:
     return Named(**{kind: getattr(configuration, kind) for kind in configuration.sources})
 
 
-def reply_metrics(region: int, history: dict[str, np.ndarray], episodes: int) -> MetricRecord:
-    """What a region reports beside its weights: its last episodes, as flat lists."""
-    numbers: dict[str, Any] = {"region": region}
+def reply_metrics(
+    region: int, history: dict[str, np.ndarray], episodes: int, foreign: bool = False
+) -> MetricRecord:
+    """What a region reports beside its weights: its last episodes, as flat lists.
+
+    ``foreign`` says that it has learnt in a climate which is not known to be the experiment's.
+    """
+    numbers: dict[str, Any] = {"region": region, FOREIGN: int(foreign)}
     for name in LOGGED:
         numbers[name] = np.asarray(history[name][-episodes:], float).ravel().tolist()
     return MetricRecord(numbers)

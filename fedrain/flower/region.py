@@ -58,6 +58,7 @@ class RegionHome:
                 f"there is no region {region}: regions are 0 to {environment.agents - 1}"
             )
         self.configuration, self.region, self.say = configuration, region, say
+        self.foreign = bool(getattr(climate, "foreign", False))
         if environment.shared_climate:
             if climate is None:
                 raise InputError(

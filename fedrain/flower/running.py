@@ -12,7 +12,8 @@ from fedrain.experiment.configuration import KINDS, Configuration, Named
 from fedrain.experiment.folder import Say, accept, checkpoints_of
 from fedrain.experiment.run import Run
 from fedrain.experiment.training import chosen
-from fedrain.io import alone_in, read_note
+from fedrain.io import alone_in
+from fedrain.reading import read_note
 
 if TYPE_CHECKING:
     from fedrain.flower.server import Federation

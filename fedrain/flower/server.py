@@ -14,7 +14,8 @@ from flwr.serverapp import Grid as FlowerGrid
 from flwr.serverapp import ServerApp
 
 from fedrain.agents.step import start_training
-from fedrain.errors import InputError
+from fedrain.climate.columns import is_integer
+from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.folder import Say, open_folder, say_if_new
 from fedrain.experiment.progress import Progress
@@ -25,16 +26,11 @@ from fedrain.federation import actor_distance
 from fedrain.flower.messages import Payload, round_config, take_payload, to_arrays
 from fedrain.flower.roster import Roster
 from fedrain.flower.strategy import make_strategy
-from fedrain.io import (
-    flatten,
-    read_arrays,
-    read_json,
-    unflatten,
-    write_arrays,
-    write_json,
-)
+from fedrain.io import flatten, unflatten, write_arrays, write_json
+from fedrain.reading import read_arrays, read_json
 
 UNFEDERATED_ROUND = 5  # episodes between reports where nothing is averaged
+LOST_ROUNDS = 3  # in a row, of which no region had a reply that could be used: then it is over
 
 
 class Round(NamedTuple):
@@ -130,6 +126,8 @@ class Federation:
         self.local: dict[int, Payload] = dict.fromkeys(range(configuration.agents), self.like)
         self.history: History = _empty_history(configuration)
         self.finished = 0  # rounds
+        self.lost = 0  # tries of the next round from which nothing came
+        self.heard: set[int] = set()  # regions of which at least one reply could be used
         self.averaged = True  # whether the arrays have what was learnt in the last round
         self.failure: Exception | None = None
         self.store: Store = RoundFile(out / "federation" / "round.safetensors")
@@ -150,14 +148,24 @@ class Federation:
             self.roster.gather, wait_seconds=self.wait_seconds, wanted=1, least=1
         )
         strategy.plan, strategy.done = self._plan, self._done
-        strategy.rounds_before = self.finished
         self._begin = time.perf_counter()
-        left = len(self.rounds) - self.finished
-        strategy.start(network, self.arrays, num_rounds=left, timeout=self.round_seconds)
+        while self.finished < len(self.rounds):  # a round that is lost is played again
+            strategy.rounds_before = self.finished
+            strategy.start(network, self.arrays, num_rounds=1, timeout=self.round_seconds)
+        self._check_result()
         local = [self.local[region]["actor"] for region in range(configuration.agents)]
         actors = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves, axis=1)), *local)
-        write_results(configuration, actors, self.history, self.out)
+        foreign = bool(strategy.foreign)
+        write_results(configuration, actors, self.history, self.out, foreign)
         self.store.remove()
+
+    def _check_result(self) -> None:
+        """Refuse to call a result what nobody has learnt, and say whose part of it nobody has."""
+        if not np.isfinite(self.history["returns"]).any():
+            raise FailureError(f"{self.out}: no region has played an episode: there is no result")
+        if lost := [r for r in range(self.configuration.agents) if r not in self.heard]:
+            listed = ", ".join(map(str, lost))
+            self.say(f"region {listed}: nothing was learnt; its policy is the one it began with")
 
     def _episodes_done(self) -> int:
         return self.rounds[self.finished].first if self.finished < len(self.rounds) else 0
@@ -173,6 +181,11 @@ class Federation:
         arrays: ArrayRecord | None,
     ) -> None:
         now = self.rounds[self.finished]
+        if not learnt:
+            self._lose()
+            return
+        self.lost = 0
+        self.heard |= learnt.keys()
         episodes = slice(now.first, now.first + now.episodes)
         for region, (payload, metrics) in learnt.items():
             self.local[region] = payload
@@ -184,13 +197,22 @@ class Federation:
         self.history["distance"][episodes.stop - 1] = self._distance()
         if arrays is not None:
             self.arrays = arrays
-        if learnt:
-            self.averaged = arrays is not None
+        self.averaged = arrays is not None
         self.finished += 1
         self._save()
         seconds = (time.perf_counter() - self._begin) / now.episodes
         self._begin = time.perf_counter()
         self.progress.show(episodes.stop, self.history["returns"][episodes.stop - 1], seconds)
+
+    def _lose(self) -> None:
+        """A round from which nothing came is none, and a federation of such has no result."""
+        self.lost += 1
+        if self.lost == LOST_ROUNDS:
+            raise FailureError(
+                f"{self.out}: no region had a reply that could be used in round "
+                f"{self.finished + 1} of {len(self.rounds)}, tried {LOST_ROUNDS} times: nothing "
+                "was learnt in it; --resume plays it again"
+            )
 
     def _distance(self) -> np.ndarray:
         local = [payload["actor"] for _, payload in sorted(self.local.items())]
@@ -208,6 +230,8 @@ class Federation:
             "federation_id": self.federation_id,
             "finished": self.finished,
             "averaged": self.averaged,
+            "heard": sorted(self.heard),
+            "foreign": sorted(self.strategy.foreign),
         }
         self.store.save(arrays, note)
 
@@ -224,10 +248,21 @@ class Federation:
         where = f"{self.out}: the checkpoint"
         self.arrays = to_arrays(unflatten(self.like, under("global/"), where))
         self.local = {r: unflatten(self.like, under(f"local/{r}/"), where) for r in self.local}
-        self.history = under("history/")
-        self.strategy.restore(under("strategy/"))
-        self.averaged = note.get("averaged", True)
-        self.finished, self.federation_id = note["finished"], note["federation_id"]
+        self.history = unflatten(self.history, under("history/"), where)
+        regions = range(self.configuration.agents)
+        heard, foreign = note.get("heard", list(regions)), note.get("foreign", [])
+        finished, name = note.get("finished", -1), note.get("federation_id")
+        right = is_integer(finished) and 0 <= finished <= len(self.rounds)
+        right = right and all(isinstance(one, list) for one in (heard, foreign))
+        if not right or not isinstance(name, str) or any(r not in regions for r in heard + foreign):
+            raise InputError(f"{where} is damaged: it does not tell how far it is")
+        try:
+            self.strategy.restore(under("strategy/"))
+        except KeyError:
+            raise InputError(f"{where} does not fit this configuration (strategy)") from None
+        self.averaged = bool(note.get("averaged", True))
+        self.strategy.foreign, self.heard = set(foreign), set(heard)
+        self.finished, self.federation_id = finished, name
         self.say(f"resuming after round {self.finished} of {len(self.rounds)}")
 
 

@@ -30,6 +30,7 @@ from fedrain.experiment.folder import Say
 from fedrain.flower.messages import (
     ARRAYS,
     CONFIG,
+    FOREIGN,
     METRICS,
     WEIGHT,
     Payload,
@@ -62,6 +63,7 @@ class Reply(NamedTuple):
     metrics: dict[str, np.ndarray]
     weight: float
     finite: Bool[np.ndarray, " seed"]  # whether all numbers of a seed are
+    foreign: bool = False  # whether it was learnt in a climate of another program
 
 
 def read_reply(message: Message, like: Payload, episodes: int, weight: float) -> Reply | str:
@@ -78,7 +80,8 @@ def read_reply(message: Message, like: Payload, episodes: int, weight: float) ->
     expected = {(episodes,), (episodes, len(finite))}
     if {values.shape for values in metrics.values()} != expected:
         return "its episodes are not those of the round"
-    return Reply(message, payload, metrics, weight, finite)
+    foreign = bool(message.content.metric_records[METRICS].get(FOREIGN, 0))
+    return Reply(message, payload, metrics, weight, finite, foreign)
 
 
 def repair(replies: Sequence[Reply], sent: Payload) -> list[Reply]:
@@ -143,6 +146,7 @@ class ReplyValidator:
     say: Say
     plan: Callable[[int], ConfigRecord]  # what a round is to do
     done: Callable[[dict[int, tuple[Payload, dict[str, np.ndarray]]], ArrayRecord | None], None]
+    foreign: set[int]  # regions that have learnt in a climate of another program
     diverged: set[tuple[int, int]]  # regions and the indices of their seeds
     rounds_before: int  # played before this process began
 
@@ -172,6 +176,7 @@ class ReplyValidator:
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Aggregate what is sound."""
         sound = dict(sorted(self._check(list(replies)).items()))
+        self.foreign |= {region for region, reply in sound.items() if reply.foreign}
         learnt = {region: (reply.payload, reply.metrics) for region, reply in sound.items()}
         arrays, metrics = None, None
         if any(reply.weight for reply in sound.values()):
@@ -300,7 +305,7 @@ def make_strategy(name: str, configuration: Configuration) -> Any:
         raise InputError(f"Bulyan needs {BULYAN_REPLIES} agents, not {configuration.agents}")
     strategy = kind(**options)
     strategy.seeds = configuration.seeds
-    strategy.diverged = set()
+    strategy.diverged, strategy.foreign = set(), set()
     strategy.weights = configuration.make_sharing().weights or (1.0,) * configuration.agents
     return strategy
 

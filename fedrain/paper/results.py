@@ -22,10 +22,11 @@ from fedrain.envs import Environment, make
 from fedrain.errors import InputError
 from fedrain.experiment import Configuration, Run
 from fedrain.experiment.resolve import from_dict
-from fedrain.io import read_dataset, read_json, write_dataset
+from fedrain.io import write_dataset
 from fedrain.paper.matrix import EPISODE_STEPS, REPRODUCTIONS, Cell, cells, preset_order
 from fedrain.paper.published import PUBLISHED_SEEDS
 from fedrain.paper.statistics import Sample
+from fedrain.reading import check_dataset, parse_json, read_dataset, read_json
 
 #: Environment and agents of each optimal control. Agents of a shared climate have the same limit
 #: together as one agent for the globe, so ebm-v1 and ebm-v3 need only one.
@@ -109,7 +110,7 @@ def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
     """The result of an experiment; an error if the file holds anything else."""
     data = read_dataset(path, REMEDY)
     try:
-        held = from_dict(json.loads(data.attrs["configuration"]))
+        held = from_dict(parse_json(str(data.attrs["configuration"]), path))
         if held.identity != configuration.identity:
             raise ValueError("another experiment")
         sizes = {
@@ -120,7 +121,8 @@ def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
         _check(data, CELL, sizes)
         if data.policy.values.tolist() != list(POLICIES):
             raise ValueError("other policies")
-        json.loads(data.attrs["versions"])
+        check_dataset(path, data, _coordinates(configuration), {})
+        parse_json(str(data.attrs["versions"]), path)
     except (KeyError, ValueError) as error:
         raise InputError(
             f"{path}: is not the result of this cell ({error}): remove it to train the cell again"
@@ -128,11 +130,25 @@ def read_result(path: Path, configuration: Configuration) -> xr.Dataset:
     return data
 
 
+def _coordinates(configuration: Configuration) -> dict[str, Any]:
+    """The values along every dimension of a cell, in their order."""
+    return {
+        "policy": list(POLICIES),
+        "band": list(BAND_NAMES),
+        "episode": np.arange(1, configuration.episodes + 1),
+        "step": np.arange(1, EPISODE_STEPS + 1),
+        "seed": np.array(configuration.seeds),
+        "agent": np.arange(configuration.agents),
+        "lat": configuration.make_environment().model.columns.latitude,
+    }
+
+
 def read_reference(path: Path) -> xr.Dataset:
     """An episode under optimal control."""
     data = read_dataset(path, REMEDY)
     try:
         _check(data, EPISODE, {})
+        check_dataset(path, data, {"step": np.arange(1, EPISODE_STEPS + 1)}, {})
     except ValueError as error:
         raise InputError(
             f"{path}: is not an episode of optimal control ({error}){REMEDY}"
@@ -153,8 +169,10 @@ def _check(
         if name not in data:
             raise ValueError(f"{name} is missing")
         expected = {which: (SIZES | sizes)[which] for which in dimensions}
-        if dict(data[name].sizes) != expected:
+        if list(data[name].sizes.items()) != list(expected.items()):
             raise ValueError(f"{name} has the wrong shape")
+        if data[name].dtype.kind not in "fiu":
+            raise ValueError(f"{name} has no numbers")
 
 
 def _pack_episode(data: xr.Dataset, table: ParameterTable) -> dict[str, xr.DataArray]:

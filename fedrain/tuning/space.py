@@ -1,6 +1,5 @@
 """Search spaces as data: a TOML file with a table for each algorithm, as presets are."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import resources
@@ -10,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from fedrain.agents import ALGORITHMS, Algorithm
 from fedrain.agents.presets import find_algorithm, hyperparameter_names
 from fedrain.errors import InputError, unknown
+from fedrain.reading import parse_toml, read_text
 
 Value = bool | int | float | str
 
@@ -104,13 +104,11 @@ def load_space(algorithm: str | type[Algorithm], path: str | Path | None = None)
         A range or a choice, by the name of the hyperparameter.
     """
     kind = find_algorithm(algorithm)
-    file = resources.files("fedrain.tuning") / "space.toml" if path is None else Path(path)
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path}: this search space cannot be read") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not a TOML file ({error})") from None
+    if path is None:
+        text = (resources.files("fedrain.tuning") / "space.toml").read_text(encoding="utf-8")
+    else:
+        text = read_text(Path(path))
+    tables = parse_toml(text, path)
     table = next((tables[name] for name in _tables(kind) if name in tables), None)
     if not isinstance(table, dict) or not table:
         own = _tables(kind)[0]

@@ -147,7 +147,7 @@ def test_settings_go_by_their_own_name_or_with_that_of_their_part():
         ("dppg", "paper", {}, "no algorithm 'dppg': did you mean 'ddpg'", NAMES),
         ("xyz", "paper", {}, "no algorithm 'xyz': use one of", NAMES),
         ("ddpg", "papre", {}, "no preset 'papre': did you mean 'paper'", preset_names()),
-        ("ddpg", "none.toml", {}, "none.toml: this preset cannot be read", []),
+        ("ddpg", "none.toml", {}, "none.toml: there is no such file", []),
         ("sac", "paper", {"widht": 3}, "no SAC hyperparameter 'widht': did you mean 'width'", []),
         ("sac", "paper", {"model.width": 3}, "no SAC hyperparameter 'model.width'", ["width"]),
         ("sac", "paper", {"1!": 3}, "no SAC hyperparameter '1!': use one of", ["tau", "knots"]),

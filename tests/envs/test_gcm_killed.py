@@ -15,7 +15,7 @@ from fedrain.climate.models import gcm_store
 from fedrain.climate.models.gcm_store import recorded
 from fedrain.envs import Task
 from fedrain.envs.records import split
-from fedrain.io import read_arrays
+from fedrain.reading import read_arrays
 
 pytest.importorskip("jcm", reason="the extra gcm is not installed", exc_type=ImportError)
 

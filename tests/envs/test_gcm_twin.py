@@ -17,7 +17,7 @@ from fedrain.envs import Task, make
 from fedrain.envs.records import gcm_twin_record, split
 from fedrain.errors import InputError
 from fedrain.experiment import Run
-from fedrain.io import read_arrays
+from fedrain.reading import read_arrays
 
 pytest.importorskip("jcm", reason="the extra gcm is not installed", exc_type=ImportError)
 

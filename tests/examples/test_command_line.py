@@ -8,7 +8,7 @@ import xarray as xr
 
 from fedrain.cli import main
 from fedrain.experiment import training
-from fedrain.io import read_arrays
+from fedrain.reading import read_arrays
 from tests.conftest import leave_out_figures
 from tests.examples.examples import EXAMPLES, examples
 

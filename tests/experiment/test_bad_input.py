@@ -20,6 +20,7 @@ from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import Session
 from fedrain.federation import Sharing
 from fedrain.io import LOCK, alone_in
+from fedrain.reading import read_arrays
 from tests.experiment.small import SMALL, small_preset
 
 
@@ -199,7 +200,7 @@ def test_a_checkpoint_of_before_is_refused(interrupted):
     """In one line that says why."""
     configuration, out = interrupted
     (path,) = (out / "checkpoint").glob("state-*")
-    arrays, note = io.read_arrays(path)
+    arrays, note = read_arrays(path)
     io.write_arrays(path, arrays, {k: v for k, v in note.items() if k != "format"})
     before = tree(out)
     with pytest.raises(InputError, match="of another version of FedRAIN and cannot be resumed"):

@@ -18,7 +18,7 @@ from fedrain.experiment import configure, train
 from fedrain.experiment.report import skill_report
 from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.scenarios import SCENARIOS, evaluate_forced, forcing_table
-from fedrain.io import read_json
+from fedrain.reading import read_json
 from tests.climate.models import AIR, HostLayered
 from tests.experiment.small import SMALL, small_preset
 

@@ -23,7 +23,7 @@ from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import Session
 from fedrain.federation import Sharing
-from fedrain.io import read_arrays
+from fedrain.reading import read_arrays
 from tests.experiment.small import OPTIONS, SMALL, small_preset
 
 

@@ -29,8 +29,8 @@ from fedrain.experiment.scenarios import evaluate_forced
 from fedrain.experiment.trainer import Trainer
 from fedrain.experiment.training import Session
 from fedrain.federation import Sharing, average
-from fedrain.io import read_arrays
 from fedrain.plotting import interval
+from fedrain.reading import read_arrays
 from tests.climate.models import Layered
 from tests.experiment.small import SMALL, small_preset
 

@@ -101,3 +101,43 @@ def test_an_authority_that_cannot_sign(tmp_path, key, reason):
     (tmp_path / "authority.pem").write_text("nothing of the kind")
     with pytest.raises(InputError, match=r"authority\.pem: is not a certificate"):
         make_credentials(tmp_path, 2)
+
+
+def test_a_lost_authority_is_not_replaced(tmp_path):
+    """What it has signed would be worthless with another; nothing is changed."""
+    make_credentials(tmp_path, 1)
+    key, certificate = tmp_path / "authority.key", tmp_path / "authority.pem"
+    kept = {path: path.read_bytes() for path in (key, certificate)}
+    for lost in (key, certificate):
+        lost.unlink()
+        with pytest.raises(InputError, match=f"{lost.name}: is missing, and what was signed"):
+            make_credentials(tmp_path, 2)
+        assert not lost.exists()
+        assert not (tmp_path / "region-1").exists()
+        lost.write_bytes(kept[lost])
+    make_credentials(tmp_path / "other", 1)
+    key.write_bytes((tmp_path / "other" / "authority.key").read_bytes())
+    with pytest.raises(InputError, match="is not the key of"):
+        make_credentials(tmp_path, 2)
+
+
+def test_an_authority_that_has_signed_nothing_is_begun_anew(tmp_path, monkeypatch):
+    """Killed between its key and its certificate."""
+    plain = credentials.write_bytes
+
+    def die(path, *arguments, **options):
+        plain(path, *arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(credentials, "write_bytes", die)
+    with pytest.raises(KeyboardInterrupt):
+        make_credentials(tmp_path, 1)
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == ["authority.key"]
+    assert len(make_credentials(tmp_path, 1)) == 3
+
+
+@pytest.mark.parametrize("address", ["", " ", "a b", "a..b", "-a", "x" * 64, "a." * 127 + "a", "."])
+def test_names_that_no_machine_has(tmp_path, address):
+    with pytest.raises(InputError, match="is not the name or address of a machine"):
+        make_credentials(tmp_path, 1, [address])

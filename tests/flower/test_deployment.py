@@ -13,7 +13,7 @@ import pytest
 from fedrain.cli import main
 from fedrain.experiment import load
 from fedrain.flower.credentials import make_credentials
-from fedrain.io import read_arrays
+from fedrain.reading import read_arrays
 from tests.flower.machines import ROOT, Machine, Machines, assert_same, local, processes, small
 
 

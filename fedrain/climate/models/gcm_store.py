@@ -24,7 +24,8 @@ import numpy as np
 
 from fedrain.climate.models.gcm import CirculationState, GeneralCirculationModel
 from fedrain.errors import FailureError, InputError
-from fedrain.io import claim, flatten, read_arrays, unflatten, write_arrays
+from fedrain.io import claim, flatten, unflatten, write_arrays
+from fedrain.reading import read_arrays
 from fedrain.references import reference_to, source_hash
 
 #: Days between messages on the way.
