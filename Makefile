@@ -6,7 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-slow test-lowest test-newest test-mutants fuzz chaos lint types proto docs bench bench-training bench-before clean
+.PHONY: run test test-slow test-lowest test-newest test-mutants test-libraries fuzz chaos lint types proto docs bench \
+	bench-training bench-before study-libraries clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and figures.
 ## Four fifths of the paper's steps: no worse, and within 90 s on two cores that others use too.
@@ -89,8 +90,20 @@ bench-training:
 	.venv-peers/bin/python benchmarks/training_speed.py
 	.venv-peers/bin/python benchmarks/agents_cost.py
 
+## Other people's learners on our environments: that they run, and their scores (brings PyTorch).
+test-libraries: .venv-libraries/.installed
+	.venv-libraries/bin/python -m pytest -m slow tests/envs/test_libraries.py
+
+study-libraries: .venv-libraries/.installed
+	.venv-libraries/bin/python studies/libraries.py run
+
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-proto docs/_build runs
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-proto .venv-libraries docs/_build runs
+
+.venv-libraries/.installed: pyproject.toml studies/libraries.txt
+	$(PYTHON) -m venv .venv-libraries
+	.venv-libraries/bin/python -m pip install --quiet -e '.[test]' -r studies/libraries.txt
+	@touch $@
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

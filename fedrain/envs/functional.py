@@ -5,10 +5,13 @@
     obs, state, reward, done, info = env.step(key, state, action, params)
 
 Learners written for gymnax take it as it is. Everything works under ``jit``, ``vmap`` (over keys,
-states and params) and ``lax.scan``.
+states and params) and ``lax.scan``. ``step`` gives one ``done``, as gymnax did before its version 1
+and as its learners expect; which of ``terminated`` and ``truncated`` that was stands in ``info``,
+under the names that version 1 has.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import jax
@@ -23,6 +26,15 @@ from fedrain.envs.tasks import make
 Stepped = tuple[
     Float[Array, "*agent obs"], State, Float[Array, "*agent"], Bool[Array, ""], dict[str, Any]
 ]
+
+
+@cache
+def _params_class(steps: int) -> type[EnvParams]:
+    """:class:`EnvParams` that say how long an episode is, as learners ask those of gymnax.
+
+    A constant of the class: the length is no part of what may differ from episode to episode.
+    """
+    return type("EnvParams", (EnvParams,), {"__slots__": (), "max_steps_in_episode": steps})
 
 
 @dataclass(frozen=True)
@@ -66,8 +78,12 @@ class FunctionalEnv:
 
     @property
     def default_params(self) -> EnvParams:
-        """What the task says of start, target, forcing and noise."""
-        return self.environment.params
+        """What the task says of start, target, forcing and noise.
+
+        And ``max_steps_in_episode``, which cannot be changed here: make another environment, with
+        another ``episode_length``.
+        """
+        return _params_class(self.environment.episode_length)(*self.environment.params)
 
     @property
     def name(self) -> str:
@@ -107,14 +123,14 @@ class FunctionalEnv:
     ) -> Stepped:
         """One step; after the end of an episode, state and observation are those of a new one.
 
-        The last observation of the one that ended is ``info["final_obs"]``.
+        The last observation of the one that ended is ``info["final_observation"]``.
         """
         key, again = jax.random.split(key)
         last, after, reward, done, info = self.step_env(key, state, action, params)
         observation, following = jax.lax.cond(
             done, lambda: self.reset(again, params), lambda: (last, after)
         )
-        return observation, following, reward, done, {**info, "final_obs": last}
+        return observation, following, reward, done, {**info, "final_observation": last}
 
     def step_env(
         self,
@@ -134,7 +150,12 @@ class FunctionalEnv:
             after.state,
             self._of_agents(after.reward),
             after.truncated,
-            {"step": after.state.time, "discount": jnp.ones(())},
+            {
+                "step": after.state.time,
+                "discount": jnp.ones(()),
+                "terminated": jnp.zeros_like(after.truncated),
+                "truncated": after.truncated,
+            },
         )
 
     def _of_agents(self, values: Float[Array, "agent *rest"]) -> Float[Array, "*all"]:
@@ -159,5 +180,5 @@ def make_functional(
         The environment, with ``reset(key, params)`` and ``step(key, state, action, params)``, and
         the params to give to both.
     """
-    environment = make(name, **options)
-    return FunctionalEnv(environment, unit), environment.params
+    env = FunctionalEnv(make(name, **options), unit)
+    return env, env.default_params

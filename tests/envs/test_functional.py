@@ -49,12 +49,16 @@ def test_a_new_episode_follows_the_end_of_one():
 
     def advance(state, key):
         seen, state, reward, done, info = env.step(key, state, action, params)
-        return state, (seen, state.time, reward, done, info["final_obs"])
+        ends = (done, info["terminated"], info["truncated"])
+        return state, (seen, state.time, reward, ends, info["final_observation"])
 
     keys = jax.random.split(KEY, 7)
     _, state = env.reset(KEY, params)
-    _, (seen, time, reward, done, last) = jax.jit(lambda s: jax.lax.scan(advance, s, keys))(state)
+    _, (seen, time, reward, ends, last) = jax.jit(lambda s: jax.lax.scan(advance, s, keys))(state)
+    done, terminated, truncated = ends
     np.testing.assert_array_equal(done, [False, False, True] * 2 + [False])
+    np.testing.assert_array_equal(truncated, done)  # so the value of what follows still counts
+    assert not terminated.any()
     np.testing.assert_array_equal(time, [1, 2, 0, 1, 2, 0, 1])
     assert np.isfinite(reward).all()
     for t in range(7):
@@ -64,6 +68,16 @@ def test_a_new_episode_follows_the_end_of_one():
         first, _ = env.reset(jax.random.split(keys[t])[1], params)
         np.testing.assert_allclose(seen[t], first, atol=1e-4)
         assert (seen[t] != last[t]).any()
+
+
+def test_params_say_how_long_an_episode_is():
+    """As those of gymnax do, which its learners ask; after JAX has put them together again too."""
+    _, params = make_functional("ebm-v1", **DRAWN)
+    changed = jax.tree.map(jnp.asarray, params)._replace(noise=jnp.asarray(0.2)).free
+    inside = jax.jit(lambda p: jnp.asarray(p.max_steps_in_episode))
+    assert params.max_steps_in_episode == changed.max_steps_in_episode == inside(changed) == 3
+    again, other = make_functional("ebm-v1", **{**DRAWN, "episode_length": 5})
+    assert (other.max_steps_in_episode, again.default_params.max_steps_in_episode) == (5, 5)
 
 
 def test_params_can_differ_in_a_batch():
