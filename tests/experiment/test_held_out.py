@@ -12,7 +12,7 @@ from fedrain.agents.step import EVALUATION, environment_key
 from fedrain.cli import main
 from fedrain.climate import band_skill
 from fedrain.envs import Task, make
-from fedrain.envs.tasks import OPEN
+from fedrain.envs.catalogue import OPEN
 from fedrain.errors import InputError
 from fedrain.experiment import configure
 from fedrain.experiment.held_out import _numbers

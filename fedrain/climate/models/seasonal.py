@@ -53,7 +53,7 @@ def seasonal_parameters(grid: Grid) -> ParameterTable:
     flux = partial(Parameter, unit="W m-2 K-1", scope="column")
     return ParameterTable(
         (
-            flux("D", "meridional heat diffusivity", default=0.555, low=0.05, high=3.0),
+            flux("D", "meridional heat diffusivity", default=0.555, low=0.05, high=1.5),
             Parameter(
                 "A",
                 "outgoing longwave radiation at 0 degC",
