@@ -65,7 +65,7 @@ def test_numbers_in_the_text_are_those_of_the_results(study, found):
     truth, held = (found["constants"][who]["-3.7"]["warming"] for who in ("truth", "response"))
     assert f"by {learnt:.2f} K where the truth warms by {truth:.2f} K" in readme
     assert f"(mean of ten seeds; constants: {held:.2f} K)" in readme
-    assert f"present climate {study.present_line(found)}" in PAGE
+    assert f"present climate is {study.present_line(found)}" in PAGE
     told = re.search(r"free run of an episode, (\d+) days", PAGE)
     assert told is not None
     model = study.present(96).model
