@@ -50,13 +50,11 @@ def test_the_albedo_that_is_learnt_answers_as_the_truth(study, found):
 
 
 def test_results_are_of_the_preset_as_it_is(study, found):
-    """A cell whose settings have changed since would be trained again."""
+    """Where its settings have changed since, the headline has to be trained again."""
     from fedrain.experiment.resolve import from_dict
 
-    for name, cell in study.CELLS.items():
-        if name in found:
-            kept = from_dict({**found[name]["configuration"], "seeds": [0]})
-            assert kept.identity == cell.configuration([0]).identity, name
+    kept = from_dict({**found["default"]["configuration"], "seeds": [0]})
+    assert kept.identity == study.CELLS["default"].configuration([0]).identity
 
 
 def test_numbers_in_the_text_are_those_of_the_results(study, found):
