@@ -223,7 +223,7 @@ def headline_table(found: dict[str, Result]) -> str:
         rows.append([
             _signed(forcing), _signed(truth["warming"], 2), _signed(held["warming"], 2),
             _spread(warming, 2, signed=True),
-            f"{_signed(100 * (warming.mean() / truth['warming'] - 1), 0)} %",
+            f"{_signed(100 * (warming.mean() / truth['warming'] - 1), 1)} %",
             f"{truth['polar_amplification']:.2f}", _spread(polar, 2),
         ])  # fmt: skip
     head = ["forcing, W m⁻²", "truth, K", "constants, K", "learnt, K", "off by",
@@ -235,7 +235,7 @@ def present_line(found: dict[str, Result]) -> str:
     """The error in the present climate of the agents and of constants."""
     agents = np.array([one["present"] for one in found[HEADLINE]["seeds"].values()])
     fixed = found["constants"]["present"]
-    return f"{_spread(agents, 2)} K; constants: {fixed['constant']:.2f} K"
+    return f"{_spread(agents, 2)} K, that of constants {fixed['constant']:.2f} K"
 
 
 def sweep_table(found: dict[str, Result]) -> str:

@@ -53,6 +53,7 @@ def parameterisation_figure(
         for discount, seeds in held:
             _dots(by_discount, look, discount, seeds)
     by_discount.set_xticks(discounts, [f"{d:g}" for d in discounts])
+    by_discount.set_xlim(-0.05, 0.95)
     by_discount.set_xlabel("Discount of a step")
     for axes in (by_time, by_discount):
         constants = results["constants"]
@@ -61,10 +62,12 @@ def parameterisation_figure(
         zero_line(axes)
         light_grid(axes)
     handles, labels = by_discount.get_legend_handles_labels()
-    figure.legend(
+    legend = figure.legend(
         handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize="small",
         title="Lines join means of the seeds; a dot is one seed", title_fontsize="small",
     )  # fmt: skip
+    for handle, k in zip(legend.legend_handles, ends, strict=False):
+        handle.set(marker=ANALYSES[k].marker, markerfacecolor=WHITE)
     return figure
 
 
