@@ -38,7 +38,6 @@ SHARED = {**OWN, "sync_every": 0, "sharing": "shared"}
 #: Agents: what each cell is called in the table, its experiment, and how many seeds.
 AGENTS: dict[str, tuple[str, dict[str, Any], int]] = {
     "agents": ("agents, one shared policy", SHARED, 10),
-    "agents-smooth-10": ("the same, smooth 10", {**SHARED, "smooth": 10}, 2),
 }
 #: Non-learning rivals: name in the table, what finds them, what is different in the task, seeds.
 RIVALS: dict[str, tuple[str, str, dict[str, Any], int]] = {
