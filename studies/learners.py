@@ -192,7 +192,12 @@ def skrl_ppo(task: str, seed: int, steps: int) -> Policy:
         device=env.device,
         **spaces,
     )
-    trainer = {"timesteps": steps // COPIES, "headless": True, "disable_progressbar": True}
+    trainer = {
+        "timesteps": steps // COPIES,
+        "headless": True,
+        "disable_progressbar": True,
+        "close_environment_at_exit": False,  # it logs then, when there may be nowhere to
+    }
     SequentialTrainer(cfg=trainer, env=env, agents=agent).train()
     agent.enable_training_mode(False)
 
