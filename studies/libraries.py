@@ -26,7 +26,8 @@ from fedrain import baselines
 from fedrain.baselines.baseline import episode_key, precise
 from fedrain.envs import Environment, make
 from fedrain.errors import InputError
-from fedrain.io import read_json, write_bytes, write_json
+from fedrain.io import write_bytes, write_json
+from fedrain.reading import read_json
 from fedrain.tables import GAP
 
 FOLDER = RESULTS / "libraries"

@@ -215,7 +215,7 @@ def make(
         unapplied=names_of("unapplied", task.unapplied if unapplied is None else unapplied) or (),
         unclipped=bool(task.unclipped if unclipped is None else unclipped),
         judged_early=task.judged_early if judged_early is None else judged_early,
-        judged_over=task.judged_over if judged_over is None else judged_over,
+        judged_over=min(task.judged_over, length) if judged_over is None else judged_over,
         truth=truth,
         only_region=region,
     )

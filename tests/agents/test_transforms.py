@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fedrain.agents import ALGORITHMS, Schedule, Transforms, View, load_algorithm
 from fedrain.agents.networks import apply_network, excess, init_network
-from fedrain.agents.transforms import REWARDS, degrees_apart, hats
+from fedrain.agents.transforms import REWARDS, hats
+from fedrain.climate.columns import degrees_apart
 from fedrain.envs import AgentSpec, make
 from fedrain.errors import InputError
 
