@@ -25,6 +25,7 @@ from fedrain.climate import Physics
 from fedrain.experiment import Configuration, configure
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.response import policy_responses
+from fedrain.experiment.trainer import Trainer
 from fedrain.plotting import GREY, Style, light_grid, new_figure, save_figure, style, threshold
 
 FOLDER = "energy"
@@ -62,20 +63,24 @@ def agents(only: str) -> None:
             some = list(range(first, min(first + AT_ONCE, seeds)))
             stem = f"{name}-seeds-{some[0]}-{some[-1]}"
             if fnmatch(stem, only):
-                kept(FOLDER, stem, configure(**given, seeds=some), _trained)
+                kept(FOLDER, stem, configure(**given, seeds=some), played_out)
 
 
 def baselines(only: str) -> None:
     """Find the constants that are missing."""
     for name, (_, how, given, seeds) in RIVALS.items():
         if fnmatch(name, only):
-            kept(FOLDER, name, configure(**OWN, seeds=seeds, **given), _FINDERS[how])
+            kept(FOLDER, name, configure(**OWN, seeds=seeds, **given), FINDERS[how])
 
 
-def _trained(cell: Configuration) -> Result:
-    """Agents trained to the end: each seed's errors, physics and response, running free."""
-    trainer = trained(cell)
-    environment, actors = trainer.environment, trainer.actors()
+def played_out(cell: Configuration) -> Result:
+    """Agents trained to the end, and what is measured of them."""
+    return measured(trained(cell))
+
+
+def measured(trainer: Trainer) -> Result:
+    """Each seed's errors, physics and response, running free."""
+    cell, environment, actors = trainer.configuration, trainer.environment, trainer.actors()
     found = evaluate(environment, trainer.algorithm, actors, cell.seeds)
     answers = policy_responses(environment, trainer.algorithm, actors, cell.seeds)
     last = environment.last_judged
@@ -114,7 +119,7 @@ def task_of(cell: Configuration) -> dict[str, Any]:
     }
 
 
-def _found(how: Callable[..., Baseline], **options: Any) -> Callable[[Configuration], Result]:
+def finder(how: Callable[..., Baseline], **options: Any) -> Callable[[Configuration], Result]:
     """What a baseline finds for every seed."""
 
     def find(cell: Configuration) -> Result:
@@ -149,10 +154,10 @@ def _numbers(errors: dict[str, float], physics: Physics) -> dict[str, Any]:
             "roughness_of", "at_bounds")}}  # fmt: skip
 
 
-_FINDERS = {
-    "static": _found(static),
-    "constant": _found(constant, iterations=ITERATIONS),
-    "enki": _found(enki),
+FINDERS = {
+    "static": finder(static),
+    "constant": finder(constant, iterations=ITERATIONS),
+    "enki": finder(enki),
 }
 
 
@@ -191,10 +196,10 @@ def table() -> str:
             continue
         one = found[name]
         row = [label, str(len(one["every"]))]
-        row += [_spread(column(one, n), 2) for n in (TEMPERATURE, LONGWAVE, SHORTWAVE)]
+        row += [spread(column(one, n), 2) for n in (TEMPERATURE, LONGWAVE, SHORTWAVE)]
         row.append(f"{column(one, 'above_black_body').max():.0f}")
-        row.append(_spread(100 * column(one, "roughness"), 1))
-        row.append(_spread(column(one, "warming"), 2))
+        row.append(spread(100 * column(one, "roughness"), 1))
+        row.append(spread(column(one, "warming"), 2))
         row.append(f"{one['core_seconds'] / len(one['every']):.0f}")
         rows.append(row)
     header = ["", "seeds", "T (K)", "longwave (W m⁻²)", "shortwave (W m⁻²)",
@@ -203,7 +208,8 @@ def table() -> str:
     return markdown(rows, header)
 
 
-def _spread(values: np.ndarray, digits: int) -> str:
+def spread(values: np.ndarray, digits: int) -> str:
+    """Mean and spread over the seeds, and the worst of them."""
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
     return (
