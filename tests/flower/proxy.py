@@ -30,6 +30,10 @@ class Wires:
         own = asyncio.run_coroutine_threadsafe(begin(), self._loop).result()
         return f"127.0.0.1:{own}"
 
+    @property
+    def names(self):
+        return list(self._open)
+
     def cut(self, name):
         """Nothing passes any more, and what is connected is dropped."""
         self._cut.add(name)
