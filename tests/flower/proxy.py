@@ -76,7 +76,8 @@ class Wires:
             return
         both = {writer, far_writer}
         self._open[name] |= both
-        await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer))
+        with suppress(asyncio.CancelledError):  # at the end, of which asyncio would tell
+            await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer))
         self._open[name] -= both
         for one in both:
             one.transport.abort()
