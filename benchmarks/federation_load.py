@@ -3,11 +3,12 @@
 Few processes, many regions. Two things are loaded, each as it is on several machines:
 
 - the shared climate, a process of its own behind gRPC and TLS, by every region's agent with a
-  certificate of its own (threads of this process): steps and requests a second, its memory;
-- the server app with its strategy, by every region's client app (the engine ``local``): rounds and
-  messages a second, what a message weighs, memory of this process.
+  certificate of its own (threads of this process): requests a core-second of both ends, its memory;
+- the server app with its strategy, by every region's client app (the engine ``local``): messages a
+  core-second, what a message weighs, memory of this process.
 
-Nothing is learnt but what a round needs; the agents are small, so that the machinery shows.
+Costs are processor time, which says the same on a machine that others use, too. Nothing is learnt
+but what a round needs; the agents are small, so that the machinery shows.
 """
 
 import argparse
@@ -51,8 +52,14 @@ def memory(pid):
     return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
+def core_seconds(pid):
+    """Processor time of another process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def load_climate(folder, regions, steps):
-    """Steps and requests a second of a climate over TLS, and its memory."""
+    """Core-seconds of a request to a climate over TLS, at its end and ours, and its memory."""
     keys, address = folder / "keys", f"{HERE}:{free_port()}"
     make_credentials(keys, regions)
     command = [sys.executable, "-m", "fedrain", "federate", "climate", "--agents", str(regions)]
@@ -78,20 +85,21 @@ def load_climate(folder, regions, steps):
         with ThreadPoolExecutor(regions) as threads:
             list(threads.map(lambda r: agents[r].begin(r, episode), range(regions)))
             list(threads.map(lambda r: agents[r].step(r, episode, 0, actions[r]), range(regions)))
-            begin = time.perf_counter()
+            before = core_seconds(climate.pid), time.process_time()
             list(threads.map(play, range(regions)))
-            seconds = time.perf_counter() - begin
+            after = core_seconds(climate.pid), time.process_time()
         held = memory(climate.pid)
         for agent in agents:
             agent.close()
     finally:
         climate.stdin.close()
         climate.wait(30)
-    return (steps - 1) / seconds, regions * (steps - 1) / seconds, held
+    requests = regions * (steps - 1)
+    return (after[0] - before[0]) / requests, (after[1] - before[1]) / requests, held
 
 
 def load_server(folder, regions, rounds):
-    """Rounds and messages a second of the server app, bytes of a message, and memory."""
+    """Core-seconds of a message of the server app, its bytes, and memory."""
     configuration = configure(
         "ebm-v3", agents=regions, episodes=rounds + 1, sync_every=1, episode_length=10,
         preset=folder / "load.toml",
@@ -103,12 +111,12 @@ def load_server(folder, regions, rounds):
 
     def done(learnt, arrays):
         keep(learnt, arrays)
-        times.append(time.perf_counter())
+        times.append(time.process_time())
 
     federation._done = done
     run_local(federation)
     seconds = float(np.median(np.diff(times)))  # the first compiles
-    return 1 / seconds, 2 * regions / seconds, weight, memory(os.getpid()) - before
+    return seconds / (2 * regions), weight, memory(os.getpid()) - before
 
 
 def main():
@@ -126,8 +134,8 @@ def main():
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             rows.append(done.stdout.splitlines()[-1].split("|"))
         header = [
-            "regions", "climate: steps/s", "requests/s", "MiB", "server: rounds/s", "messages/s",
-            "kB a message", "MiB a region",
+            "regions", "climate: core-ms a request", "its agent: core-ms", "climate: MiB",
+            "server: core-ms a message", "kB a message", "MiB a region",
         ]  # fmt: skip
         print(Table("", header, rows).markdown())
         return 0
@@ -135,11 +143,11 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder, number = Path(name), options.one
         (folder / "load.toml").write_text(PRESET, encoding="utf-8")
-        steps, requests, held = load_climate(folder, number, options.steps)
-        rounds, messages, weight, grown = load_server(folder, number, options.rounds)
+        there, here, held = load_climate(folder, number, options.steps)
+        message, weight, grown = load_server(folder, number, options.rounds)
         figures = (
-            f"{number}", f"{steps:.1f}", f"{requests:.0f}", f"{held / MIB:.0f}", f"{rounds:.2f}",
-            f"{messages:.1f}", f"{weight / 1000:.1f}", f"{grown / MIB / number:.1f}",
+            f"{number}", f"{1e3 * there:.2f}", f"{1e3 * here:.2f}", f"{held / MIB:.0f}",
+            f"{1e3 * message:.1f}", f"{weight / 1000:.1f}", f"{grown / MIB / number:.1f}",
         )  # fmt: skip
         print("|".join(figures))
     return 0

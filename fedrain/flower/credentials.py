@@ -34,6 +34,8 @@ AUTHORITY, CERTIFICATE, TLS_KEY, NODE_KEY = (
 AUTHORITY_KEY = "authority.key"
 NODES = "nodes"  # public keys, at the server
 MOST_REGIONS = 1000
+#: What the library raises of keys that it cannot read, or will not.
+UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, NotImplementedError)
 VALID = datetime.timedelta(days=365)
 #: A name, of labels with dots between (RFC 1123); the first may stand for any.
 LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -82,7 +84,9 @@ class Credentials:
             try:
                 region = int(path.stem.removeprefix("region-"))
                 key = serialization.load_ssh_public_key(read_bytes(path))
-            except (ValueError, UnsupportedAlgorithm):
+            except InputError:
+                raise
+            except UNREADABLE:
                 raise InputError(f"{path}: is not the public key of a region") from None
             if not isinstance(key, ec.EllipticCurvePublicKey):
                 raise InputError(f"{path}: is not a key on an elliptic curve")
@@ -209,7 +213,9 @@ def _read_node_key(participant: Path) -> ec.EllipticCurvePrivateKey:
 def _read_key(path: Path, load: Callable[[bytes, None], Any]) -> ec.EllipticCurvePrivateKey:
     try:
         key = load(read_bytes(path), None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    except InputError:
+        raise
+    except UNREADABLE:
         raise InputError(f"{path}: is not a private key, or has a password") from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise InputError(f"{path}: is not a key on an elliptic curve")
@@ -219,7 +225,9 @@ def _read_key(path: Path, load: Callable[[bytes, None], Any]) -> ec.EllipticCurv
 def _read_certificate(path: Path) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(read_bytes(path))
-    except ValueError:
+    except InputError:
+        raise
+    except UNREADABLE:
         raise InputError(f"{path}: is not a certificate") from None
 
 

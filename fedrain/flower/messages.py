@@ -18,6 +18,7 @@ from fedrain.agents.networks import Network
 from fedrain.agents.step import Training
 from fedrain.errors import InputError
 from fedrain.experiment.configuration import KINDS, Configuration, Named
+from fedrain.experiment.outside import NO_EXPERIMENT
 from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing, mean_network
@@ -119,14 +120,17 @@ def read_configuration(config: ConfigRecord, named: Named) -> Configuration:
     Nothing is imported on the sender's word: a model, task or algorithm from outside the package
     has to be among those that the person who started this node has named.
     """
-    values = parse_json(str(config["configuration"]), "the server's configuration")
+    try:
+        values = parse_json(str(config["configuration"]), "what was sent")
+    except InputError as error:
+        raise InputError(f"{NO_EXPERIMENT} ({error})") from None
     return from_dict(values, needed(values, named))
 
 
 def needed(values: Any, named: Named) -> Named:
     """Of what was named, what an experiment takes from outside: a node may serve others, too."""
     if not isinstance(values, dict):
-        raise InputError("this is not the configuration of an experiment")
+        raise InputError(NO_EXPERIMENT)
     taken = {
         kind: getattr(named, kind)
         for kind, registry in KINDS.items()

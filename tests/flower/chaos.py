@@ -31,7 +31,6 @@ from tests.experiment.small import small_preset
 from tests.flower.machines import Machines, processes
 from tests.flower.proxy import Wires
 
-AGENTS = 6
 FAULTS = ("kill", "stop", "disk", "cut", "clock")
 #: What a server says of a round in which not all regions took part.
 TROUBLE = ("refused", "failed", "did not answer", "no longer connected")
@@ -50,7 +49,7 @@ class Deployment(Machines):
                 self.wires.lay(("server", region), self.server_address),
                 self.wires.lay(("climate", region), self.climate_address),
             ]
-            for region in range(AGENTS)
+            for region in range(configuration.agents)
         }
 
     def clock(self, name):
@@ -92,7 +91,7 @@ class Deployment(Machines):
     def everything(self):
         self.climate()
         self.server("--wait-seconds", "600")
-        for region in range(AGENTS):
+        for region in range(self.configuration.agents):
             self.node(region)
 
     def of(self, name):
@@ -139,8 +138,7 @@ def fault(kind, deployment, name, chance):
             with suppress(ProcessLookupError):
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
     elif kind == "cut":
-        ends = [(end, region) for region in range(AGENTS) for end in ("server", "climate")]
-        mine = [w for w in ends if name in (w[0], f"region-{w[1]}")]
+        mine = [w for w in deployment.wires.names if name in (w[0], f"region-{w[1]}")]
         for wire in mine:
             deployment.wires.cut(wire)
         yield
@@ -285,14 +283,16 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pause", type=float, default=15.0, help="seconds between faults, mean")
     parser.add_argument("--episodes", type=int, default=60, help="of each federation")
+    parser.add_argument("--agents", type=int, default=6)
+    parser.add_argument("--alone", type=int, default=10, help="seeds that are left alone (10)")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     before = set(Path(tempfile.gettempdir()).glob("fedrain-*"))
     configuration = configure(
-        "ebm-v3", agents=AGENTS, preset=small_preset(folder), episodes=options.episodes,
+        "ebm-v3", agents=options.agents, preset=small_preset(folder), episodes=options.episodes,
         sync_every=1, latitudes=24, episode_length=50,
     )  # fmt: skip
-    alone = left_alone(folder, configuration, 10)
+    alone = left_alone(folder, configuration, options.alone) if options.alone > 1 else []
     chaos = Chaos(folder, options.minutes, options.seed, options.pause, built_shim(folder))
     begin = time.monotonic()
     chaos.run(configuration)
@@ -304,7 +304,9 @@ def main():
     print(chaos.table())
     print(f"{number} faults in {minutes:.0f} min on {HERE}; {chaos.restarts} restarts")
     print(f"areaWRMSE of {len(chaos.federations)} federations: {chaos.federations}")
-    print(f"left alone, ten seeds: {statistics.mean(alone):.3f} ± {statistics.stdev(alone):.3f} K")
+    if alone:
+        middle, spread = statistics.mean(alone), statistics.stdev(alone)
+        print(f"left alone, {len(alone)} seeds: {middle:.3f} ± {spread:.3f} K")
     for line in chaos.lost:
         print(f"LOST: {line}")
     if not chaos.lost:

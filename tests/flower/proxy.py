@@ -30,6 +30,10 @@ class Wires:
         own = asyncio.run_coroutine_threadsafe(begin(), self._loop).result()
         return f"127.0.0.1:{own}"
 
+    @property
+    def names(self):
+        return list(self._open)
+
     def cut(self, name):
         """Nothing passes any more, and what is connected is dropped."""
         self._cut.add(name)
@@ -72,7 +76,8 @@ class Wires:
             return
         both = {writer, far_writer}
         self._open[name] |= both
-        await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer))
+        with suppress(asyncio.CancelledError):  # at the end, of which asyncio would tell
+            await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer))
         self._open[name] -= both
         for one in both:
             one.transport.abort()
