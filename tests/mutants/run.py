@@ -18,6 +18,7 @@ import hashlib
 import importlib
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -160,6 +161,12 @@ def run_tests(tests: list[str], folder: Path, keep: bool = False) -> int | None:
     return None
 
 
+def core_seconds() -> float:
+    """That all processes so far have taken of a core, whoever else is on the machine."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def _in_child(tests: list[str], folder: Path, keep: bool) -> int:
     import jaxtyping
     import pytest
@@ -241,16 +248,16 @@ def run(mutations: list[Mutation], record: Record, say: Say) -> list[tuple[Mutat
         keys = {mutation: key_of(mutation, folder) for mutation in mutations}
         new = [mutation for mutation in mutations if keys[mutation] not in record.outcomes]
         if new:
-            say(f"{len(new)} of {len(mutations)} are to be run")
+            say(f"{len(new)} of {len(mutations)} are to be run; seconds are those of one core")
             import_what_is_slow()
         for mutation in mutations:
             if mutation in new:
                 check_tests(mutation, new, record, folder, say)
-                begin = time.monotonic()
+                begin = core_seconds()
                 with mistaken(mutation, folder):
                     status = run_tests(list(mutation.tests), folder)
                 outcome, name = outcome_of(mutation, status), f"{mutation.area}: {mutation.name}"
-                say(f"{outcome:<14} {name:<{WIDTH}} {time.monotonic() - begin:6.1f} s")
+                say(f"{outcome:<14} {name:<{WIDTH}} {core_seconds() - begin:6.1f} s")
                 if outcome == "broken":
                     say((folder / LOG).read_text())
                 else:
@@ -271,10 +278,10 @@ def check_tests(
         key = hash_of(folder, [file, CONFTEST, *package], *tests)
         if key in record.outcomes:
             continue
-        begin = time.monotonic()
+        begin = core_seconds()
         if run_tests(tests, folder, keep=True) != 0:
             sys.exit(f"{(folder / LOG).read_text()}\nthe tests fail without any mutation")
-        say(f"{'sound':<14} {file:<{WIDTH}} {time.monotonic() - begin:6.1f} s")
+        say(f"{'sound':<14} {file:<{WIDTH}} {core_seconds() - begin:6.1f} s")
         record.add(key, file, "sound")
 
 

@@ -27,6 +27,9 @@ def test_verdicts():
     assert verdict(3, 7, enough=0.5) == verdict(1, 9, enough=SOME) == Verdict.FAILS
     assert verdict(3, 0) == verdict(0, 3) == verdict(0, 0) == Verdict.UNDECIDED
     assert verdict(4, 4) == verdict(0, 4) == verdict(3, 9) == Verdict.FAILS
+    assert verdict(5, 4) == Verdict.MIXED  # as more speaks for it
+    assert verdict(3, 1, 3) == Verdict.MIXED  # half points its way, and too little is backed
+    assert verdict(1, 0, 5) == Verdict.UNDECIDED
     named = weigh([("here", 0.99), ("there", 0.01)])
     expected = "1 of 2 point that way, 1 significantly; 1 significantly against: here"
     assert named.evidence == expected
