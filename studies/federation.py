@@ -30,7 +30,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from cells import RESULTS
-from federation_figure import gain_figure
 from iqm import interval_text
 from jaxtyping import Float
 
@@ -44,9 +43,7 @@ from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing, mean_network
 from fedrain.io import write_json
-from fedrain.plotting import save_figure
 from fedrain.reading import read_json
-from fedrain.tables import GAP, Table
 
 AGENTS, LATE, MEMBER = 12, 8, 3  # 30–45°N joins late; 45–30°S may misbehave
 SUN, WIDTH, UNSEEN = 20.0, 4.0, 27.3  # W m⁻²: how far suns differ, each varies, and 2 % of 1365
@@ -266,47 +263,6 @@ def by_region(environment: Environment, played: Evaluation) -> Float[np.ndarray,
     return np.sqrt(total / weights[cells].sum(-1))
 
 
-def stored(folder: Path) -> dict[str, dict[str, Any]]:
-    """Results that are there."""
-    return {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
-
-
-def gains(results: dict[str, Any], preset: str, scheme: str, data: int, kind: str) -> Any:
-    """By how much a scheme's errors are below those of agents that are never averaged."""
-    never = results.get(Trial(preset, "never", data).name)
-    name = Trial(preset, "never" if scheme == "once" else scheme, data).name
-    if never is None or name not in results:
-        return None
-    which = "once" if scheme == "once" else "policy"
-    return np.array(never["policy"][kind]) - np.array(results[name][which][kind])
-
-
-def show(folder: Path, images: Path) -> None:
-    """Tables, and the figure."""
-    results = stored(folder)
-    for preset in [p for p in PRESETS if any(name.startswith(f"{p}-") for name in results)]:
-        for kind, title in KINDS.items():
-            rows = []
-            for scheme, text in TITLES.items():
-                told = [_told(results, preset, scheme, data, kind) for data in DATA]
-                if any(cell != GAP for cell in told):
-                    rows.append([text, *told])
-            caption = f"{preset}, {title}: error in K, interquartile mean and 95 % interval"
-            print(Table(caption, ["", *map(str, DATA)], rows).markdown())
-        drawn = {
-            (scheme, data): found
-            for scheme in TITLES
-            for data in DATA
-            if scheme != "never"
-            and (found := gains(results, preset, scheme, data, "own")) is not None
-        }
-        if drawn:
-            path = images / f"federation-{preset}.png"
-            members = [agent for agent in range(AGENTS) if agent != LATE]
-            save_figure(gain_figure(drawn, TITLES, tuple(DATA), members, AGENTS), path)
-            print(f"figure: {path}")
-
-
 def show_plan(missing: list[Trial], number: int, seeds: int) -> None:
     """What is missing, in order of worth, with an estimate of what it costs."""
     hours = 0.0
@@ -316,13 +272,6 @@ def show_plan(missing: list[Trial], number: int, seeds: int) -> None:
         hours += cost / 3600
         print(f"{trial.name}: {cost / 60:.0f} core-minutes")
     print(f"{len(missing)} of {number} to train: about {hours:.1f} core-hours")
-
-
-def _told(results: dict[str, Any], preset: str, scheme: str, data: int, kind: str) -> str:
-    name = Trial(preset, "never" if scheme == "once" else scheme, data).name
-    if name not in results:
-        return GAP
-    return interval_text(np.array(results[name]["once" if scheme == "once" else "policy"][kind]))
 
 
 def main() -> None:
@@ -341,6 +290,8 @@ def main() -> None:
     if not plan:
         parser.error(f"no cell matches {options.only!r}")
     if options.what == "show":
+        from federation_tables import show
+
         images = RESULTS.parent.parent / "docs" / "images"
         show(options.folder, images if options.folder.parent == RESULTS else options.folder)
         return

@@ -2,8 +2,9 @@
 
 Agents that see their place (and the season) learn the parameters of their column in short
 forecasts; running free, they are held against the static values and the best constants, in episodes
-of the training and in those that are kept from it. Each result is stored in ``results/studies/worlds`` as
-soon as it is there; a command that is started again computes only what is missing. Usage:
+of the training and in those that are kept from it. Each result is stored in
+``results/studies/worlds`` as soon as it is there; a command that is started again computes only
+what is missing. Usage:
 
     python studies/worlds.py train [--only PATTERN]
     python studies/worlds.py tables

@@ -11,6 +11,7 @@ from scipy import stats
 from fedrain.agents.step import start_training
 from fedrain.experiment import configure
 from fedrain.experiment.held import hold
+from fedrain.io import read_json, write_json
 
 STUDIES = Path(__file__).parent.parent / "studies"
 
@@ -120,3 +121,36 @@ def test_every_trial_is_another_experiment(study):
     assert len(set(by_hand.values())) == len(by_hand) > 8
     assert all(one.data > study.SCHEMES[one.scheme][0] for one in trials)
     assert replace(trials[0], member="silent").configuration("td3", 1, 24).sharing["weights"]
+
+
+def test_tables_and_figure_of_whatever_is_there(study, tmp_path, capsys):
+    """Gains are against agents on their own; what one average at the end does is of those, too."""
+    from federation_tables import gains, show
+
+    random = np.random.default_rng(0)
+
+    def made(shift):
+        return {
+            kind: (10 + shift + random.normal(0, 0.01, (4, 1 if kind == "late" else 11))).tolist()
+            for kind in study.KINDS
+        }
+
+    for name, shift in (
+        ("never-d10-good", 0.0), ("every1-d10-good", -3.0), ("every1-d10-silent", -2.0),
+        ("every1-d10-hostile", 20.0), ("shared-d2-good", 1.0),
+    ):  # fmt: skip
+        result = {"policy": made(shift), "once": made(shift + 5), "bytes": 3000.0}
+        write_json(tmp_path / f"fedrain-{name}.json", result)
+    show(tmp_path, tmp_path)
+    told = capsys.readouterr().out
+    assert "| averaged after every episode | – | – | 7.00 [" in told
+    assert "| averaged once, at the end | – | – | 15.00 [" in told
+    assert "| averaged after every episode | 3 | 7.00 [" in told
+    assert "| 8.00 [" in told.partition("with one member")[2]
+    assert "| 30.0" in told.partition("with one member")[2]
+    assert (tmp_path / "federation-fedrain.png").exists()
+    stored = {path.stem: read_json(path) for path in tmp_path.glob("*.json")}
+    found = gains(stored, "fedrain", "every1", 10, "own")
+    np.testing.assert_allclose(found, 3.0, atol=0.1)
+    np.testing.assert_allclose(gains(stored, "fedrain", "once", 10, "own"), -5.0, atol=0.1)
+    assert gains(stored, "fedrain", "shared", 2, "own") is None

@@ -101,12 +101,15 @@ def _status(options: argparse.Namespace) -> None:
 
 
 def _tables(options: argparse.Namespace) -> None:
-    from fedrain.paper import agreement_table, load_results, make_tables
+    from fedrain.paper import agreement_table, cells, load_results, make_tables
+    from fedrain.paper.results import missing_cells
 
     results = load_results(options.results)
     paths = make_tables(results, Path(options.out))
     print(agreement_table(results).markdown())
     say(f"{len(paths)} files in {options.out}")
+    if missing := len(missing_cells(results)):
+        say(f"{missing} of {len(cells())} cells are missing: {options.out}/missing.md names them")
 
 
 def _figures(options: argparse.Namespace) -> None:

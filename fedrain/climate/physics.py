@@ -33,7 +33,7 @@ class Physics:
 
     Args:
         above_black_body: Columns that emit more than a black body; None where fluxes are unknown.
-        roughness: Mean |difference| between neighbouring columns of each learnt parameter of
+        roughness: Mean absolute difference between neighbouring columns of each learnt parameter of
             columns, in units of its range.
         at_bounds: Share of the values of each learnt parameter within 1 % of a bound.
     """

@@ -248,10 +248,10 @@ def _between(results: Results, preset: str, other: str, caption: str) -> Table:
 
 
 def missing_table(results: Results) -> Table:
-    """The cells that are not trained, with the command that trains them."""
-    rows = [[c.name, f"fedrain benchmark run --only {c.name}"] for c in missing_cells(results)]
+    """The cells that ``fedrain benchmark run`` would train, and an estimate of what they cost."""
+    rows = [[cell.name, f"{cell.cost / 60:.0f}"] for cell in missing_cells(results)]
     told = f"{len(rows)} of {len(cells())} cells are not trained yet" if rows else "All are trained"
-    return Table(told, ["cell", "command"], rows, words=2)
+    return Table(told, ["cell", "core-minutes, estimated"], rows)
 
 
 def limit_table(results: Results) -> Table:

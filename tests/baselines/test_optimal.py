@@ -1,5 +1,7 @@
 """Constant parameters, ensemble Kalman inversion and optimal control."""
 
+from functools import partial
+
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -46,32 +48,40 @@ def test_limit_played_through_climlab(best):
     assert total == pytest.approx(best.returns.mean(), rel=1e-6)
 
 
-def left_to_gain(environment, actions):
-    """Share of the return that a step of any length up the gradient, within the bounds, gains."""
+@partial(jax.jit, static_argnums=0)
+def value_and_slope(environment, scaled):
+    """The return of actions in units of their bounds, and its gradient."""
     low, high = environment.action_bounds
 
     def value(scaled):
         return rollout(environment, low + (high - low) * scaled).returns.mean()
 
+    return jax.value_and_grad(value)(scaled)
+
+
+def left_to_gain(environment, actions):
+    """Share of the return that a step of any length up the gradient, within the bounds, gains."""
+    low, high = environment.action_bounds
     with jax.enable_x64(True):
         scaled = jnp.asarray((actions - low) / (high - low))
-        now, slope = jax.jit(jax.value_and_grad(value))(scaled)
+        now, slope = value_and_slope(environment, scaled)
         free = ~((scaled <= 0) & (slope < 0) | (scaled >= 1) & (slope > 0))
         way = jnp.where(free, slope, 0.0)
         way = way / jnp.abs(way).max()
-        lengths = 10.0 ** jnp.arange(-6, 1)
-        tried = jax.jit(jax.vmap(lambda s: value(jnp.clip(scaled + s * way, 0, 1))))(lengths)
-        return float(((tried.max() - now) / abs(now)).clip(0))
+        tried = [
+            value_and_slope(environment, jnp.clip(scaled + length * way, 0, 1))[0]
+            for length in 10.0 ** np.arange(-6, 1)
+        ]
+        return max(0.0, float((max(tried) - now) / abs(now)))
 
 
 def test_limit_is_an_optimum(best):
     """The gradient leads no farther; where the search was cut short, it does."""
     environment = make("ebm-v1")
     assert left_to_gain(environment, best.actions) < 3e-7
-    for iterations in (3, 30):
-        early = limit(environment, iterations=iterations)
-        assert not early.converged
-        assert left_to_gain(environment, early.actions) > 1e-6, iterations
+    early = limit(environment, iterations=30)
+    assert not early.converged
+    assert left_to_gain(environment, early.actions) > 1e-6
 
 
 def test_a_search_says_whether_it_has_converged(capsys):

@@ -122,7 +122,7 @@ def test_published_lines_are_the_papers(results):
 
 def test_published_gains_follow_from_the_published_means():
     """The paper's gains are those of means before rounding, so they agree to some tenths."""
-    for cell in cells("*-v[23]-*paper"):
+    for cell in (*cells("*-v[23]-*paper"), *cells("*-a6-fed05-ddpg-published")):
         single = published_bands(Cell("ebm-v1", 1, "nofed", cell.algo, "paper"))
         federated, printed = published_bands(cell), published_skill(cell).gain
         assert published_skill(cell.configuration()).gain == printed
@@ -284,4 +284,4 @@ def test_results_of_one_algorithm(results, tmp_path):
     assert (tmp_path / "habits.csv").read_text().count("\n") == 1
     missing = list(csv.DictReader(io.StringIO((tmp_path / "missing.csv").read_text())))
     assert {row["cell"] for row in missing} == {cell.name for cell in cells() if cell not in only}
-    assert all(row["command"].endswith(f" --only {row['cell']}") for row in missing)
+    assert all(float(row["core-minutes, estimated"]) > 0 for row in missing)

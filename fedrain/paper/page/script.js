@@ -428,7 +428,7 @@ function showClaims() {
     element("b", { class: kindOf(found) }, found ? found[0] : "no figures"));
   const cards = data.claims.map((claim) => element("li", {},
     element("p", {}, claim.statement), verdict(claim.beside, claim.published),
-    ...Object.entries(claim.byPreset).map(([preset, found]) => verdict(`ours, ${preset}`, found)),
+    ...Object.entries(claim.byPreset).map(([preset, found]) => verdict(`ours (${preset})`, found)),
     element("details", {}, element("summary", {}, "How it was decided"),
       element("div", {}, `${claim.test}.`),
       ...Object.entries(claim.byPreset).map(([preset, found]) => element("div", {}, `Ours, ${preset}: ${found[1]}.`)),
@@ -443,7 +443,7 @@ function showClaims() {
   const run = count("all") - count("open");
   const agreement = Object.entries(data.agreement).map(([preset, { done, cells, within, rejected, byChance, means }]) =>
     `With preset ${preset}, of which ${done} of ${cells} cells are there, ${within} of ${means} means lie within three standard errors `
-    + `of the published ones; Welch’s test at 5 % tells ${rejected} apart, ${byChance.toFixed(1)} would be by chance. `).join("");
+    + `of the published ones; Welch’s test at 5 % rejects ${rejected}, where ${byChance.toFixed(1)} are expected by chance. `).join("");
   byId("summary").textContent = `FedRAIN-Lite’s experiments, reproduced from scratch: ${data.cells.length} of ${data.total} cells, `
     + `ten seeds each. ${agreement}Of the paper’s ${count("all")} claims ${count("open") ? `${run} can be judged so far: ` : ""}`
     + `${count("holds")} hold in our figures, those of preset published where all cells of a claim are there; ${count("points")} agree in direction but not significantly; ${count("partly")} hold in part; `
