@@ -8,7 +8,7 @@ from federation import AGENTS, DATA, KINDS, LATE, MEMBERS, PRESETS, TITLES, Tria
 from federation_figure import gain_figure
 from iqm import interval_text
 
-from fedrain.io import read_json
+from fedrain.reading import read_json
 from fedrain.plotting import save_figure
 from fedrain.tables import GAP, Table
 

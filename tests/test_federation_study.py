@@ -11,7 +11,8 @@ from scipy import stats
 from fedrain.agents.step import start_training
 from fedrain.experiment import configure
 from fedrain.experiment.held import hold
-from fedrain.io import read_json, write_json
+from fedrain.io import write_json
+from fedrain.reading import read_json
 
 STUDIES = Path(__file__).parent.parent / "studies"
 
