@@ -8,8 +8,8 @@ from federation import AGENTS, DATA, KINDS, LATE, MEMBERS, PRESETS, TITLES, Tria
 from federation_figure import gain_figure
 from iqm import interval_text
 
-from fedrain.reading import read_json
 from fedrain.plotting import save_figure
+from fedrain.reading import read_json
 from fedrain.tables import GAP, Table
 
 
