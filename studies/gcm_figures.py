@@ -49,7 +49,8 @@ def make() -> None:
     found = stored()
     parameters(found)
     learning(found)
-    errors(found)
+    if all("by_latitude" in one for cell in ("static", "shared", "truth") for one in found[cell]):
+        errors(found)
     if len(earth := earth_results()) > 1:
         over_the_earth(earth)
 
