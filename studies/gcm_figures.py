@@ -49,7 +49,8 @@ def make() -> None:
     found = stored()
     parameters(found)
     learning(found)
-    errors(found)
+    if all("by_latitude" in one for cell in ("static", "shared", "truth") for one in found[cell]):
+        errors(found)
     if len(earth := earth_results()) > 1:
         over_the_earth(earth)
 
@@ -79,9 +80,10 @@ def parameters(found: Results) -> None:
 
 def learning(found: Results) -> None:
     """Error of forecasts over that of the defaults, against simulated days."""
-    figure = new_figure(8.0, 3.8)
-    pair = figure.subplots(1, 2, sharex=True, sharey=True)
-    for axes, (title, cells) in zip(pair, PANELS, strict=True):
+    shown = [one for one in PANELS if len(set(one[1]) & set(found)) > 1]
+    figure = new_figure(4.4 * len(shown) + 1.0 * (len(shown) == 1), 3.8)
+    pair = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, (title, cells) in zip(pair, shown, strict=True):
         for cell, (key, label) in cells.items():
             if cell not in found:
                 continue
@@ -93,16 +95,17 @@ def learning(found: Results) -> None:
             )
             draw_seeds(axes, key, days, values, label, logarithmic=True)
         threshold(axes, 0.4)
-        axes.annotate("60 % lower", (1, 0.4), xycoords=("axes fraction", "data"), ha="right",
-                      va="bottom", xytext=(-4, 2), textcoords="offset points",
-                      fontsize="small")  # fmt: skip
-        axes.set_title(title, fontsize="medium")
+        axes.annotate("60 % lower", (0, 0.4), xycoords=("axes fraction", "data"), va="top",
+                      xytext=(4, -3), textcoords="offset points", fontsize="small")  # fmt: skip
+        if len(shown) > 1:
+            axes.set_title(title, fontsize="medium")
         axes.set_yscale("log")
         axes.set_yticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
         axes.minorticks_off()
+        axes.set_ylim(0.1, 1.5)
         axes.set_xlim(left=0)
         axes.set_xlabel("Simulated days")
-        axes.legend(fontsize="small", frameon=False)
+        axes.legend(fontsize="small", frameon=False, loc="lower left")
         light_grid(axes)
     pair[0].set_ylabel("Error of a day's forecast\nover that of the defaults")
     save_figure(figure, IMAGES / "gcm-learning.png")

@@ -96,10 +96,10 @@ def enki_constants(
     first = int(random.integers(*np.asarray(record.training)))
     if forecasts:
         truth = np.mean([np.asarray(seen(record.at((first + APART * i) % last + 1)))
-                         for i in range(length)], axis=0)  # fmt: skip
+                         for i in range(length)], axis=0, dtype=float)  # fmt: skip
     else:
         states = jax.vmap(seen)(jax.tree.map(lambda every: every[:last], record.states))
-        truth = np.asarray(states).mean(0)
+        truth = np.asarray(states, float).mean(0)
     method = None
     for iteration in range(ITERATIONS):
         members = z.T.reshape(ensemble, rows, len(latitudes))
