@@ -29,7 +29,7 @@ SHARED = {"preset": "constants", "sync_every": 0, "sharing": "shared"}
 #: What is trained; an exploration lasts a forecast, and no run has more than 20 000 steps.
 WORLDS: dict[str, dict[str, Any]] = {
     "ebm-energy": {"episodes": 50},
-    "ebm-seasonal": {"episodes": 110, "settings": {"hold": 15}},
+    "ebm-seasonal": {"episodes": 110, "settings": {"hold": 30}},
     "rce-zonal": {"episodes": 100, "settings": {"hold": 50}},
 }
 FINDERS = {"static": energy.finder(static), "gradient": energy.finder(constant)}

@@ -74,7 +74,7 @@ OPEN = {
             "validation": {"start": {"offset": (2.0, 4.0)}},
             "test": {"start": {"offset": (-6.0, -4.0)}},
         },
-        analysis_every=15,
+        analysis_every=30,
         judged_over=90,  # a year
         summary="land and ocean through the year, judged by the months of the reanalysis",
     ),

@@ -179,7 +179,7 @@ def test_sequence_as_netcdf(tmp_path):
         (lambda env: enki(env, iterations=0), "at least 1 iteration"),
         (lambda env: limit(env, iterations=0), "at least 1 iteration"),
         (lambda env: constant(env, "fame"), "there is no goal 'fame'"),
-        (lambda env: random(env, seed=-1), "a seed is an integer from 0, not -1"),
+        (lambda env: random(env, seed=-1), "a seed is an integer from 0 to 4294967295, not -1"),
     ],
 )
 def test_bad_input(call, message):
