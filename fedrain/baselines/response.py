@@ -185,7 +185,7 @@ def respond(
     if forcings is None:
         forcings = usual_forcings(environment)
     environment = calm(environment)
-    window = _window(environment, 1.0 if by_sea else WINDOW)
+    window = _window(environment, 1 if by_sea else WINDOW)
     if steps is None:
         days = float(getattr(environment.model, "days_per_step", 1.0))
         steps = round(SETTLE / days) if by_sea else STEPS
@@ -246,13 +246,13 @@ def check_response(environment: Environment) -> tuple[str, tuple[str, ...]]:
     raise InputError(f"{name} has no forcing {FORCING}, by which a response is measured")
 
 
-def _window(environment: Environment, least: float) -> int:
+def _window(environment: Environment, steps: int) -> int:
     """Steps of the years nearest to a number, one at least, so that seasons cancel."""
     days = getattr(environment.model, "days_per_step", None)
     if days is None:
-        return round(least)
+        return steps
     year = max(1, round(DAYS_PER_YEAR / float(days)))
-    return year * max(1, round(least / year))
+    return year * max(1, round(steps / year))
 
 
 @partial(jax.jit, static_argnames=("environment", "control", "steps", "window", "names"))
