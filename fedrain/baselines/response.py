@@ -246,13 +246,13 @@ def check_response(environment: Environment) -> tuple[str, tuple[str, ...]]:
     raise InputError(f"{name} has no forcing {FORCING}, by which a response is measured")
 
 
-def _window(environment: Environment, least: int) -> int:
+def _window(environment: Environment, steps: int) -> int:
     """Steps of the years nearest to a number, one at least, so that seasons cancel."""
     days = getattr(environment.model, "days_per_step", None)
     if days is None:
-        return least
+        return steps
     year = max(1, round(DAYS_PER_YEAR / float(days)))
-    return year * max(1, round(least / year))
+    return year * max(1, round(steps / year))
 
 
 @partial(jax.jit, static_argnames=("environment", "control", "steps", "window", "names"))
