@@ -84,7 +84,7 @@ class Counted:
         t = self.time
         self.time += 1
         reward = np.array([-(1 + self.episode) * (t + 1), -(t**2)], np.float32)
-        return Outcome(np.zeros((2, 1), np.float32), reward, self.time == 4)
+        return Outcome(np.full((2, 1), self.time, np.float32), reward, self.time == 4)
 
 
 REWARDS = np.array([[[-(1 + e) * (t + 1), -(t**2)] for t in range(4)] for e in range(3)], float)
@@ -97,6 +97,9 @@ def noted(monkeypatch):
 
     def stand_in(algorithm, spec, training, transition, draws, step):
         transitions.append((int(step), np.asarray(transition.reward)))
+        seen, after = np.asarray(transition.observation), np.asarray(transition.next_observation)
+        assert seen.tolist() == [[step % 4]] * 2
+        assert after.tolist() == [[step % 4 + 1]] * 2
         losses = (jnp.asarray(values[step % 4], jnp.float32) for values in (CRITIC, ACTOR, Q))
         return training, Losses(*losses)
 
