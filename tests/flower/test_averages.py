@@ -69,6 +69,7 @@ def test_replies_are_averaged_in_the_order_of_the_regions():
             return None, None
 
     strategy = Kept()
+    strategy.foreign = set()
     strategy._sent = network(np.zeros((2, 5)))
     strategy.done = lambda learnt, _: told.append(list(learnt))
     strategy.aggregate_train(3, [])
