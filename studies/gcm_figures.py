@@ -114,7 +114,7 @@ def learning(found: Results) -> None:
 def errors(found: Results) -> None:
     """Errors of forecasts by latitude, and of the temperature by latitude and height."""
     model = GeneralCirculationModel()
-    north, sigma = model.columns.latitude, model.sigma
+    north = model.columns.latitude
     shared = [one["by_latitude"] for one in found["shared"]]
     static = found["static"][0]["by_latitude"]
     figure = new_figure(8.4, 5.6)
@@ -136,24 +136,16 @@ def errors(found: Results) -> None:
     sections = [np.array(static["air_temperature"]),
                 np.mean([one["air_temperature"] for one in shared], axis=0)]  # fmt: skip
     most = max(one.max() for one in sections)
-    pair: list[Axes] = []
-    for i, (section, title) in enumerate(zip(sections, ("defaults", "agents"), strict=True)):
-        share = {"sharey": pair[0]} if pair else {}
-        axes = figure.add_subplot(grid[1, 3 * i : 3 * i + 3], **share)
-        mesh = axes.pcolormesh(north, sigma, section.T, cmap=VALUES, vmin=0, vmax=most)
-        axes.set_title(f"Temperature of the air: {title}", fontsize="medium")
-        latitude_axis(axes)
-        pair.append(axes)
-    pair[0].set_ylabel("σ = p/pₛ")
-    pair[0].invert_yaxis()
-    figure.colorbar(mesh, ax=pair, label="Error of a day's forecast (K)")
+    spots = [grid[1, :3], grid[1, 3:]]
+    before_and_after(figure, spots, model, sections, "Error of a day's forecast (K)",
+                     cmap=VALUES, vmin=0, vmax=most)  # fmt: skip
     save_figure(figure, IMAGES / "gcm-errors.png")
 
 
 def over_the_earth(found: dict[str, dict[str, Any]]) -> None:
     """Biases against the reanalysis in the test episodes, before and after."""
     model = EarthCirculationModel()
-    north, sigma = model.columns.latitude, model.sigma
+    north = model.columns.latitude
     static = found["static"]["bias"]
     learnt = [one["bias"] for name, one in found.items() if name.isdigit()]
     figure = new_figure(8.4, 5.8)
@@ -171,15 +163,23 @@ def over_the_earth(found: dict[str, dict[str, Any]]) -> None:
     sections = [np.mean(static["air_temperature"], axis=0),
                 np.mean([one["air_temperature"] for one in learnt], axis=(0, 1))]  # fmt: skip
     most = max(np.abs(one).max() for one in sections)
+    spots = [grid[1, 0], grid[1, 1]]
+    before_and_after(figure, spots, model, sections, "Model minus reanalysis (K)",
+                     cmap=ERRORS, vmin=-most, vmax=most)  # fmt: skip
+    save_figure(figure, IMAGES / "gcm-earth.png")
+
+
+def before_and_after(
+    figure: Any, spots: list[Any], model: Any, sections: list[Any], label: str, **colours: Any
+) -> None:
+    """The temperature by latitude and height: with the defaults, and with what agents learnt."""
     pair: list[Axes] = []
-    for i, (section, title) in enumerate(zip(sections, ("defaults", "agents"), strict=True)):
-        share = {"sharey": pair[0]} if pair else {}
-        axes = figure.add_subplot(grid[1, i], **share)
-        mesh = axes.pcolormesh(north, sigma, section.T, cmap=ERRORS, vmin=-most, vmax=most)
+    for spot, section, title in zip(spots, sections, ("defaults", "agents"), strict=True):
+        axes = figure.add_subplot(spot, **({"sharey": pair[0]} if pair else {}))
+        mesh = axes.pcolormesh(model.columns.latitude, model.sigma, section.T, **colours)
         axes.set_title(f"Temperature of the air: {title}", fontsize="medium")
         latitude_axis(axes)
         pair.append(axes)
     pair[0].set_ylabel("σ = p/pₛ")
     pair[0].invert_yaxis()
-    figure.colorbar(mesh, ax=pair, label="Model minus reanalysis (K)")
-    save_figure(figure, IMAGES / "gcm-earth.png")
+    figure.colorbar(mesh, ax=pair, label=label)
