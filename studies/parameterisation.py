@@ -82,7 +82,7 @@ def _cells() -> dict[str, Cell]:
     cells = {HEADLINE: Cell({"analysis_every": 1}, 10)}
     for k in EVERY:
         options: dict[str, Any] = {"analysis_every": k, "episodes": SHORT}
-        cells[f"every-{k}"] = Cell(options, 10 if k in (1, 0) else 3)
+        cells[f"every-{k}"] = Cell(options, 10 if k in (1, 0) else 5)
         for discount in DISCOUNTS[1:] if k in ENDS else ():
             own = {**options, "settings": {"discount": discount}}
             cells[f"every-{k}-discount-{discount:g}"] = Cell(own, 2)
