@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-slow test-lowest test-newest test-mutants test-libraries fuzz chaos lint types proto docs bench \
+.PHONY: run test test-slow test-lowest test-newest test-mutants test-libraries fuzz chaos lint types proto docs notebooks bench \
 	bench-training bench-before study-libraries clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and figures.
@@ -71,8 +71,15 @@ proto:
 	.venv-proto/bin/python -m pip install --quiet 'grpcio-tools==1.62.3' 'setuptools<80'
 	.venv-proto/bin/python -m grpc_tools.protoc -I. --python_out=. fedrain/flower/climate.proto
 
+## The site; notebooks are shown with the outputs that are stored in them.
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W -q docs docs/_build/html
+
+## Execute the notebooks of docs/learn and store their outputs; `make notebooks NAMES="train gcm"`.
+NAMES ?=
+notebooks: $(VENV)/.installed-docs
+	$(PIP) -e '.[docs,flower,gcm]'
+	$(BIN)/python docs/execute.py $(NAMES)
 
 ## Speed against climlab, as ratios measured in one run.
 bench: $(VENV)/.installed-test
