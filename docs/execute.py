@@ -35,7 +35,8 @@ def execute(path: Path) -> None:
         )
         client.execute()
     for cell in notebook.cells:
-        cell.metadata = {k: v for k, v in cell.metadata.items() if k == "mystnb"}  # alternative text
+        # What is kept is the alternative text of figures.
+        cell.metadata = {k: v for k, v in cell.metadata.items() if k == "mystnb"}
         if cell.cell_type == "code":
             cell.execution_count = None
             cell.outputs = [shown for shown in map(tidied, cell.outputs) if shown is not None]
