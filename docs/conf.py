@@ -115,6 +115,7 @@ def option_row(action: argparse.Action) -> tuple[str, str]:
     if value is None:
         value = action.dest.upper()
     meaning = re.sub(r"([|<*])", r"\\\1", (action.help or "") % {"default": action.default})
+    meaning = re.sub(r"(?<![`\w-])(--[a-z][a-z-]*)", r"`\1`", meaning)
     return given, f"| {given.rstrip('`')}{' ' * bool(value)}{value}` | {meaning} |"
 
 
