@@ -1,0 +1,149 @@
+"""The help of every command: complete, readable on any terminal, and its examples run."""
+
+import argparse
+import inspect
+import re
+import shlex
+import shutil
+from argparse import SUPPRESS
+from pathlib import Path
+
+import pytest
+
+from fedrain import baselines
+from fedrain.cli import GROUPS, _parser, main
+from fedrain.cli.messages import ANYWHERE
+from fedrain.experiment import configure
+from tests.conftest import leave_out_figures
+from tests.experiment.small import small_preset
+
+ROOT = Path(__file__).parent.parent
+
+
+def all_parsers(parser):
+    """A parser and those of its commands, by what is typed."""
+    found = {parser.prog: parser}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                found |= all_parsers(child)
+    return found
+
+
+PARSERS = all_parsers(_parser())
+
+
+def options_of(parser):
+    return [a for a in parser._actions if a.option_strings and a.help != SUPPRESS]
+
+
+@pytest.mark.parametrize("command", PARSERS)
+def test_help_says_what_the_command_does_and_shows_examples(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    parser = PARSERS[command]
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split()[1:], "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert len(parser.description) > 20
+    assert parser.examples
+    for text, example in parser.examples.items():
+        assert text in shown
+        assert f"\n    {example}\n" in f"{shown}\n"
+        assert example.startswith("fedrain " if command == "fedrain" else command)
+    for action in options_of(parser):
+        assert action.help, action.option_strings
+        assert not action.help.endswith("."), action.help
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    plain = shown.encode("ascii", ANYWHERE).decode()
+    assert "\\u" not in plain
+
+
+def test_commands_are_grouped():
+    (commands,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    text = _parser().format_help()
+    assert all(f"\n{title}:\n" in text for title in GROUPS)
+    assert all(re.search(rf"^  {name} +\w", text, re.MULTILINE) for name in commands.choices)
+
+
+def default_shown(action):
+    told = re.search(r"\(default: ([^)]*)\)", action.help)
+    return told and told[1]
+
+
+@pytest.mark.parametrize("command", PARSERS)
+def test_help_tells_every_default(command):
+    """Of what takes a value: what is used where it is left out, as the code has it."""
+    of_experiments = inspect.signature(configure).parameters
+    for action in options_of(PARSERS[command]):
+        if action.nargs == 0 or action.required:
+            continue
+        shown = default_shown(action)
+        assert shown is not None or "may be repeated" in action.help, action.option_strings
+        kind = command.removeprefix("fedrain baseline ")
+        of_baseline = kind != command and inspect.signature(getattr(baselines, kind)).parameters
+        default = action.default
+        if of_baseline and action.dest in of_baseline and action.dest != "diffusivity":
+            default = of_baseline[action.dest].default
+        elif default is None and action.dest in ("algo", "preset", "seeds", "episodes", "sharing"):
+            default = of_experiments[action.dest].default
+        if isinstance(default, int | float):
+            assert re.search(rf"(^|\D){default:g}(\D|$)", shown), action.option_strings
+        elif isinstance(default, str):
+            assert default in shown, action.option_strings
+
+
+#: What makes the example of a command quick, for what it does is the same.
+EPISODES = "--latitudes 12 --episode-length 10 --preset small.toml"
+QUICK = {
+    "fedrain train": f"{EPISODES} --episodes 1 --seeds 1",
+    "fedrain tune": f"{EPISODES} --episodes 1 --trials 1",
+    "fedrain federate": f"{EPISODES} --episodes 1",
+    "fedrain baseline": "--latitudes 12 --episode-length 10",
+    "fedrain baseline limit": "--iterations 2",
+    "fedrain baseline constant": "--iterations 2",
+    "fedrain baseline enki": "--ensemble 5 --iterations 1",
+    "fedrain stability": "--latitudes 12 --width 20",
+    "fedrain stability hysteresis": "--step 50",
+}
+
+
+def quick(example):
+    words = shlex.split(example)
+    for length in (2, 3):
+        words += QUICK.get(" ".join(words[:length]), "").split() if len(words) >= length else []
+    return words[1:]
+
+
+ALONE = ("federate server", "federate node", "federate climate", "gcm")
+SLOW = ("--response", "deployment")
+EXAMPLES = [
+    pytest.param(example, marks=pytest.mark.slow if any(s in example for s in SLOW) else ())
+    for example in dict.fromkeys(e for p in PARSERS.values() for e in p.examples.values())
+    if not example.startswith(tuple(f"fedrain {name}" for name in ALONE))
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder in which a reader has trained the run that examples tell of."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(ROOT / "results" / "paper", folder / "results" / "paper")
+    small_preset(folder)
+    (folder / "space.toml").write_text("[ddpg]\ntau = { low = 0.01, high = 0.1, log = true }\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        leave_out_figures(patch)
+        assert main(quick("fedrain train --out runs/six-agents")) == 0
+    return folder
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_run(example, place, monkeypatch):
+    monkeypatch.chdir(place)
+    try:
+        status = main(quick(example))
+    except SystemExit as ended:  # of --help
+        status = ended.code
+    assert status == 0
