@@ -66,7 +66,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _outside(error: OSError | UnicodeError) -> str:
-    """What the system says of a file or a name that it cannot do with."""
+    """What the system reports of a file or a name that it cannot handle."""
     if isinstance(error, UnicodeError):
         return "a name of a file is not text in UTF-8"
     name = str(error.filename or "")

@@ -295,7 +295,7 @@ def load_results(folder: str | Path) -> Results:
             if result.data.sizes["seed"] > 1:
                 found[cell] = result
     if not found:
-        raise InputError(f"{folder}: holds no results: fedrain benchmark run makes them")
+        raise InputError(f"{folder}: holds no results: fedrain benchmark run computes them")
     return found
 
 
