@@ -328,7 +328,7 @@ def _shared_environment(options: argparse.Namespace) -> "Environment":
         return make(options.env or "ebm-v3", **given)
     if more := [name for name in given if name not in REFERENCES]:
         texts = ", ".join(f"--{name.replace('_', '-')}" for name in more)
-        raise InputError(f"--experiment says it all: drop {texts}")
+        raise InputError(f"--experiment holds the whole experiment: drop {texts}")
     values = read_json(Path(options.experiment))
     return from_dict(values, needed(values, references(options))).make_environment()
 

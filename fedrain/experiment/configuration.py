@@ -261,7 +261,7 @@ def _essence(configuration: Configuration) -> dict[str, Any]:
             values[kind] = str(text).rpartition(":")[2]
             values["sources"][kind].pop("accepted", None)
     if not configuration.depends_on_length:
-        del values["extended_from"]  # as trained in one go
+        del values["extended_from"]  # as trained at once
     return {k: v for k, v in values.items() if v not in (None, {}, [])}
 
 
