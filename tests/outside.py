@@ -13,7 +13,10 @@ from pathlib import Path
 COMMANDS = (
     ("--help", None),
     ("envs", None),
-    ("train --env ebm-v1 --latitudes 12 --episodes 2 --episode-length 10 --out run", "run/skill.nc"),
+    (
+        "train --env ebm-v1 --latitudes 12 --episodes 2 --episode-length 10 --out run",
+        "run/skill.nc",
+    ),
     ("evaluate run --json", None),
     ("benchmark tables --out tables", "tables/agreement.md"),
     ("benchmark report --out report.html", "report.html"),

@@ -79,7 +79,12 @@ def test_help_tells_every_default(command):
         if action.nargs == 0 or action.required:
             continue
         shown = default_shown(action)
-        assert shown is not None or "may be repeated" in action.help, action.option_strings
+        if shown is None:
+            needs_none = (
+                "may be repeated" in action.help or "not part of the package" in action.help
+            )
+            assert needs_none, action.option_strings
+            continue
         kind = command.removeprefix("fedrain baseline ")
         of_baseline = kind != command and inspect.signature(getattr(baselines, kind)).parameters
         default = action.default
@@ -110,17 +115,31 @@ QUICK = {
 
 def quick(example):
     words = shlex.split(example)
-    for length in (2, 3):
-        words += QUICK.get(" ".join(words[:length]), "").split() if len(words) >= length else []
-    return words[1:]
+    command, more = " ".join(words[:2]), ""
+    if words[2:3] != ["certificates"] and "--help" not in words:
+        more = f"{QUICK.get(command, '')} {QUICK.get(' '.join(words[:3]), '')}"
+    if "--model" in words:  # which has latitudes of its own
+        more = more.replace("--latitudes 12", "")
+    return [*words[1:], *more.split()]
 
 
 ALONE = ("federate server", "federate node", "federate climate", "gcm")
-SLOW = ("--response", "deployment")
+FIRST = "fedrain train --out runs/six-agents"
+#: What takes a second or two; the others are slow.
+CHEAP = (
+    "fedrain envs", "fedrain train --help", "fedrain evaluate runs/six-agents",
+    "fedrain baseline static", "fedrain baseline random", "fedrain stability equilibria", "fedrain federate certificates",
+    "fedrain benchmark status",
+)  # fmt: skip
 EXAMPLES = [
-    pytest.param(example, marks=pytest.mark.slow if any(s in example for s in SLOW) else ())
+    pytest.param(
+        example,
+        marks=()
+        if example.startswith(CHEAP) and "--response" not in example and "--forcing" not in example
+        else pytest.mark.slow,
+    )
     for example in dict.fromkeys(e for p in PARSERS.values() for e in p.examples.values())
-    if not example.startswith(tuple(f"fedrain {name}" for name in ALONE))
+    if not example.startswith(tuple(f"fedrain {name}" for name in ALONE)) and example != FIRST
 ]
 
 
@@ -135,7 +154,7 @@ def place(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         leave_out_figures(patch)
-        assert main(quick("fedrain train --out runs/six-agents")) == 0
+        assert main(quick(FIRST)) == 0
     return folder
 
 
@@ -147,3 +166,49 @@ def test_examples_run(example, place, monkeypatch):
     except SystemExit as ended:  # of --help
         status = ended.code
     assert status == 0
+
+
+@pytest.mark.slow
+def test_the_roles_of_a_federation_work_as_in_their_examples(place, monkeypatch):
+    """Server, both nodes and a climate, each by its example, with ports that are free."""
+    pytest.importorskip("flwr")
+    from fedrain.flower.programs import free_port
+    from tests.flower.machines import Machine
+
+    monkeypatch.chdir(place)
+    address, where = (f"127.0.0.1:{free_port()}" for _ in range(2))
+
+    def start(role, *more):
+        (example,) = PARSERS[f"fedrain federate {role}"].examples.values()
+        words = shlex.split(example)[1:]
+        return Machine(place, "-".join([role, *more[1:2]]), ["-m", "fedrain", *words, *more])
+
+    climate = start("climate", "--listen", where)
+    climate.wait_for("the climate of 2 agents")
+    climate.kill()
+    small = ["--out", "runs/roles", *EPISODES.split(), "--episodes", "1"]
+    server = start("server", "--listen", address, *small)
+    nodes = [start("node", "--region", str(i), "--server", address) for i in range(2)]
+    try:
+        server.finish()
+    finally:
+        for node in nodes:
+            node.kill()
+    assert (place / "runs" / "roles" / "skill.nc").exists()
+
+
+@pytest.mark.slow
+def test_the_spin_up_of_a_general_circulation_model_starts_as_in_its_example(place, monkeypatch):
+    """As far as the model that it names: the days themselves take hours."""
+    pytest.importorskip("jcm")
+    (example,) = PARSERS["fedrain gcm spin-up"].examples.values()
+    monkeypatch.chdir(place)
+    started = []
+
+    def make(name, **options):
+        started.append(name)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fedrain.envs.make", make)
+    assert main(shlex.split(example)[1:]) == 1
+    assert started == ["gcm-twin"]
