@@ -128,16 +128,14 @@ FIRST = "fedrain train --out runs/six-agents"
 #: What takes a second or two; the others are slow.
 CHEAP = (
     "fedrain envs", "fedrain train --help", "fedrain evaluate runs/six-agents",
-    "fedrain baseline static", "fedrain baseline random", "fedrain stability equilibria", "fedrain federate certificates",
-    "fedrain benchmark status",
+    "fedrain evaluate runs/six-agents --policy global --json", "fedrain baseline static",
+    "fedrain baseline random --seed 3 --figure random.png",
+    "fedrain stability equilibria", "fedrain stability equilibria --solar 1300",
+    "fedrain federate certificates keys --regions 2 --address 192.0.2.7",
+    "fedrain benchmark status --only '*-v3-*'",
 )  # fmt: skip
 EXAMPLES = [
-    pytest.param(
-        example,
-        marks=()
-        if example.startswith(CHEAP) and "--response" not in example and "--forcing" not in example
-        else pytest.mark.slow,
-    )
+    pytest.param(example, marks=() if example in CHEAP else pytest.mark.slow)
     for example in dict.fromkeys(e for p in PARSERS.values() for e in p.examples.values())
     if not example.startswith(tuple(f"fedrain {name}" for name in ALONE)) and example != FIRST
 ]

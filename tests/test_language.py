@@ -67,8 +67,8 @@ def sentences(code):
         if isinstance(node, ast.JoinedStr):
             values = (v.value if isinstance(v, ast.Constant) else "…" for v in node.values)
             yield node.lineno, "".join(map(str, values))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in parts and " " in node.value:
+        elif isinstance(node, ast.Constant) and id(node) not in parts:
+            if isinstance(node.value, str):
                 yield node.lineno, node.value
 
 
