@@ -67,9 +67,8 @@ def sentences(code):
         if isinstance(node, ast.JoinedStr):
             values = (v.value if isinstance(v, ast.Constant) else "…" for v in node.values)
             yield node.lineno, "".join(map(str, values))
-        elif isinstance(node, ast.Constant) and id(node) not in parts:
-            if isinstance(node.value, str):
-                yield node.lineno, node.value
+        elif isinstance(getattr(node, "value", None), str) and id(node) not in parts:
+            yield node.lineno, node.value
 
 
 def comments(code):
