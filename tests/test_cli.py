@@ -346,10 +346,7 @@ def hole(latitude=3):
         (["train", "--sharing", "al"], "There are all, zones, neighbours, shared, personal"),
         (["train", "--model", "mine.py"], "say which climate model in the file, as mine.py:Name"),
         (["train", "--set", "tau"], "'tau' is not name=value"),
-        (
-            ["train", "--preset", "paper", "--set", "reach=10.0"],
-            "reach cannot apply: it needs a team",
-        ),
+        (["train", "--preset", "paper", "--set", "reach=10.0"], "reach cannot apply: it needs"),
         (["train", "--preset", "paper", "--set", "common_rate=0.3"], "without common_constant"),
         (["train", "--preset", "paper", "--set", "common_hold=9"], "without common_noise"),
         (["train", "--sync-every", "0", "--set", "stale_averages=true"], "nothing is averaged"),
