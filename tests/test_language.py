@@ -21,7 +21,7 @@ DIALECT = {
     r"(ours|means|seeds) are apart": "differ",
     r"\d\S* ?K apart": "a difference of … K",
     r"published habits?|(?<!in the )\bhabits?\b": "implementation quirks",
-    r"published way of working": "reference implementation",
+    r"(?<!in the )published way of working": "reference implementation",
     r"broken seeds?|seeds? (that )?(breaks|broke)\b|has broken": "diverged seed",
     r"goes? on with|going on with|resume and go on|`--resume` goes on": "resume; continue with",
     r"whole numbers?": "integer",

@@ -47,7 +47,8 @@ class Parser(argparse.ArgumentParser):
         if self.examples:
             shown = (f"  {text}:\n    {command}" for text, command in self.examples.items())
             more["epilog"] = "\n".join(["examples:", *shown])
-        super().__init__(*arguments, formatter_class=_Formatter, **more)
+        more["formatter_class"] = _Formatter
+        super().__init__(*arguments, **more)
         # A value such as -5..5 is no option, just as -5 is none.
         self._negative_number_matcher = re.compile(r"^-\.?\d")
 

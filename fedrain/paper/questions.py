@@ -36,7 +36,7 @@ VARIANCES = "Brown and Forsythe's test (published figures: F test) of the varian
 SAME_SEEDS = f"{VARIANCES}, paired by seed,"
 NEAR = "a tenth, or a fifth, of the gain in log(−return)"
 COUNTED = (
-    "processor time of each of thirteen cells, counted; in the reference implementation, climlab "
+    "processor time of each of thirteen cells, counted; in the published way of working, climlab "
     "and PyTorch timed here, that of a step with 16, 48 and 96 latitudes"
 )
 
