@@ -17,6 +17,7 @@ import pytest
 
 from fedrain.cli import _parser
 from tests.paper.test_report import FLAGS, WIDTHS
+from tests.test_language import dialect
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -65,6 +66,11 @@ def test_notebooks_show_what_they_ran(notebook, tmp_path):
     assert all(cell["execution_count"] is None for cell in cells(notebook, "code"))
     ast.parse(as_script(notebook, tmp_path))
     assert notebook.stat().st_size < 600_000
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_in_plain_english(notebook):
+    assert dialect("\n".join(map(source, cells(notebook, "markdown")))) == []
 
 
 @pytest.mark.slow
