@@ -151,8 +151,8 @@ def every():
 
 @pytest.fixture(scope="module")
 def results(every):
-    """What the results and the cost page tell of: all cells, once none is missing; until then, those
-    of the presets that are complete."""
+    """What the results and the cost page are about: all cells, once none is missing; until then,
+    those of the presets that are complete."""
     complete = not missing_cells(every)
     return {c: result for c, result in every.items() if complete or c.preset != "published"}
 
@@ -168,7 +168,7 @@ def rows_of(table):
 
 
 def test_headline_is_that_of_the_results(results, preset):
-    """The results page shows what ``fedrain benchmark tables`` makes of the results in the checkout."""
+    """The results page shows what ``fedrain benchmark tables`` makes of the stored results."""
     assert "\n".join(rows_of(skill_table(results, "ebm-v3", 6, "ddpg", preset))) in RESULTS
     told = " ".join(RESULTS.split())
     matrix = [cell for cell in cells() if cell.preset == preset]
