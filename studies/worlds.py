@@ -136,11 +136,11 @@ def draw_bands(axes: Axes, world: str) -> None:
     for number, (name, look) in enumerate(LOOKS.items()):
         values, label = bands(world, name), LABELS[name]
         across = np.arange(values.shape[1]) + 0.16 * (number - 1)
-        draw(axes, look, across, values.mean(0), label, linestyle="none", marker=style(look).marker)
-        if len(values) > 1:
-            for one in values:
-                draw(axes, look, across + 0.14, one, "", linestyle="none", marker=style(look).marker,
-                     markersize=4, markerfacecolor=WHITE, markeredgewidth=0.8)  # fmt: skip
+        marks = {"linestyle": "none", "marker": style(look).marker}
+        draw(axes, look, across, values.mean(0), label, **marks)
+        small = {"markersize": 4, "markerfacecolor": WHITE, "markeredgewidth": 0.8}
+        for one in values if len(values) > 1 else ():
+            draw(axes, look, across + 0.14, one, "", **marks, **small)
     names = [*(name.replace("–", "–\n") for name in BAND_NAMES), "globe"]
     axes.set_xticks(range(len(names)), names, fontsize="small")
     axes.axvline(len(BAND_NAMES) - 0.5, color="0.9", linewidth=1.0)

@@ -362,7 +362,7 @@ def hole(latitude=3):
         (["train", "--start", "heat=20"], "'heat'"),
         (["train", "--start", "5", "--start", "temperature=20"], "give each a name"),
         (["train", "--env", "ebm-twin", "--split", "nosuch"], "it has train, validation, test"),
-        (["train", "--env", "rce-zonal", "--target", "TMP/skt.nc"], "the target of air_temperature cannot"),
+        (["train", "--env", "rce-zonal", "--target", "TMP/skt.nc"], "of air_temperature cannot"),
         (["train", "--forcing", "longwave"], "is not name=value"),
         (["train", "--forcing", "longwav=1"], "did you mean 'longwave'"),
         (["train", "--ramp", "-1"], "ramp must be an integer from 0"),

@@ -79,8 +79,8 @@ def assert_is_ncep(zonal):
     ],
     ids=[
         "plain", "other names", "capitals", "kelvin", "kelvin unsaid", "celsius unsaid",
-        "standard name", "named as the field", "CF units", "CF axis", "north to south", "axes turned", "zonal mean",
-        "annual zonal mean", "single level", "other variables",
+        "standard name", "named as the field", "CF units", "CF axis", "north to south",
+        "axes turned", "zonal mean", "annual zonal mean", "single level", "other variables",
         "longitudes unsaid", "months unsaid",
     ],
 )  # fmt: skip
