@@ -361,6 +361,8 @@ def hole(latitude=3):
         (["train", "--start", "temperature=50..20"], "the lower bound exceeds the upper"),
         (["train", "--start", "heat=20"], "'heat'"),
         (["train", "--start", "5", "--start", "temperature=20"], "name each value"),
+        (["train", "--env", "ebm-twin", "--split", "nosuch"], "it has train, validation, test"),
+        (["train", "--env", "rce-zonal", "--target", "TMP/skt.nc"], "of air_temperature cannot"),
         (["train", "--forcing", "longwave"], "is not name=value"),
         (["train", "--forcing", "longwav=1"], "did you mean 'longwave'"),
         (["train", "--ramp", "-1"], "ramp must be an integer from 0"),
@@ -389,6 +391,7 @@ def hole(latitude=3):
 )
 def test_bad_input_gets_one_line_and_status_2(capsys, tmp_path, arguments, message):
     (tmp_path / "text.nc").write_text("not a data set")
+    write_target(tmp_path / "skt.nc")
     write_target(tmp_path / "rain.nc", name="rain")
     write_target(tmp_path / "rows.nc", lat="rows")
     write_target(tmp_path / "hole.nc", hole())
