@@ -117,7 +117,9 @@ class Session:
                 self._tell()
                 if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
                     self._save()
-        write_results(configuration, trainer.actors(), trainer.history, self.out)
+        write_results(
+            configuration, trainer.actors(), trainer.history, self.out, course=trainer.course
+        )
 
     @contextmanager
     def _saved_at_last(self) -> Iterator[None]:
