@@ -13,7 +13,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from fedrain import __version__
-from fedrain.cli import baseline, benchmark, evaluate, federate, gcm, stability, train, tune
+from fedrain.cli import (
+    baseline,
+    benchmark,
+    evaluate,
+    federate,
+    film,
+    gcm,
+    stability,
+    train,
+    tune,
+    watch,
+)
 from fedrain.cli.messages import add_json, print_json, say, show_anywhere
 from fedrain.errors import FailureError, InputError
 
@@ -93,7 +104,18 @@ def _parser() -> argparse.ArgumentParser:
     add_json(envs)
     envs.set_defaults(command=_envs)
 
-    for command in (train, tune, federate, evaluate, baseline, benchmark, stability, gcm):
+    for command in (
+        train,
+        watch,
+        film,
+        evaluate,
+        tune,
+        federate,
+        baseline,
+        benchmark,
+        stability,
+        gcm,
+    ):
         command.add(commands)
     return parser
 

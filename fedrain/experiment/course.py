@@ -9,7 +9,7 @@ parameters alone.
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -95,7 +95,10 @@ class Course:
             return {}
         names = set.intersection(*(set(record) for record in self.records))
         arrays = {name: np.stack([r[name] for r in self.records]) for name in sorted(names)}
-        return {KEPT + EPISODES: np.array(self.episodes), **{KEPT + n: a for n, a in arrays.items()}}
+        return {
+            KEPT + EPISODES: np.array(self.episodes),
+            **{KEPT + n: a for n, a in arrays.items()},
+        }
 
     def restore(self, history: dict[str, np.ndarray]) -> None:
         """Take what a checkpoint has of it out of the history in which it was kept."""

@@ -152,7 +152,9 @@ class Trainer:
         self.whole = True
         seconds = time.perf_counter() - begin
         ends = [log.end for log in logs]
-        log = jax.tree.map(lambda *parts: np.stack(parts), *(one._replace(end=None) for one in logs))
+        log = jax.tree.map(
+            lambda *parts: np.stack(parts), *(one._replace(end=None) for one in logs)
+        )
         new = {"returns": log.returns, **log.losses._asdict(), "distance": log.distance}
         new["seconds"] = np.asarray(seconds)
         new["core_seconds"] = np.asarray(time.process_time() - core)
