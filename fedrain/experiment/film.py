@@ -296,7 +296,7 @@ class Scene:
         told = f"{self.name}: episode {reel.episodes[frame]} of {self.last}"
         if reel.field is not None:
             unit = unit_text(reel.field.difference_unit)
-            told += f", global error {reel.globe[frame]:.2f} {unit}"
+            told += f", error {reel.globe[frame]:.2f} {unit}"
         self.title.set_text(told)
 
     def frames(self) -> Iterator[Image.Image]:

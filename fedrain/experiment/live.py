@@ -6,6 +6,7 @@ a run: what goes wrong with it is not said. :mod:`fedrain.experiment.watching` s
 
 import base64
 import json
+import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,12 +25,12 @@ from fedrain.experiment.course import TARGET, Course
 from fedrain.experiment.evaluation import Evaluation
 from fedrain.experiment.held import hold
 from fedrain.io import write_whole
-from fedrain.tables import finite
 
 PROGRESS = "progress.json"
 SECONDS = 1.0  # between two writes, at least
 POINTS, CELLS = 160, 96  # of a curve, and of one side of a map, at most
 LATEST = 10  # episodes that tell how long the others will take
+SHOWN = 85  # per cent of a map's errors that are within its colours
 STEPS = 127  # of a packed error, on either side of none
 
 
@@ -100,7 +101,7 @@ class Live:
             self._written = time.monotonic()
             told = {**self._fixed, "static": self._static, **self._latest}
             told |= {"state": state, "updated": round(time.time(), 3)}
-            text = json.dumps(finite(told), separators=(",", ":"), allow_nan=False)
+            text = json.dumps(told, separators=(",", ":"), allow_nan=False)
             write_whole(self.path, lambda p: p.write_text(text, encoding="utf-8"), durable=False)
 
     def _curves(self, episode: int, history: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -123,12 +124,21 @@ class Live:
         """Profile, parameters and errors of what was recorded."""
         environment, columns = self.environment, self.environment.model.columns
         latest = course.records[-1]
-        told: dict[str, Any] = {"recorded": course.episodes[-1], "parameters": {}}
+        points = _some(len(course.records), POINTS)
+        told: dict[str, Any] = {
+            "recorded": course.episodes[-1],
+            "recorded_at": [course.episodes[i] for i in points],
+            "parameters": {},
+            "traces": {},
+        }
         for row in environment.learnt:
             values = _mean(latest[row.symbol], 0)
             if row.by_column:
                 values = columns.zonal_mean(values.reshape(len(columns), -1).mean(-1))[1]
                 values = values[_some(len(values), CELLS)]
+            else:
+                every = np.array([course.records[i][row.symbol] for i in points])
+                told["traces"][row.symbol] = _numbers(_mean(every, 1))
             told["parameters"][row.symbol] = _numbers(values)
         field = environment.judged_fields[0]
         if field.name not in latest:
@@ -136,12 +146,10 @@ class Live:
         del self._errors[len(course.records) :]
         for record in course.records[len(self._errors) :]:
             self._errors.append(regional_errors(environment, field, record))
-        points = _some(len(self._errors), POINTS)
         zonal = np.array([self._errors[i]["zonal"] for i in points])
         profile = _mean(latest[field.name], 0).reshape(len(columns), -1).mean(-1)
         shown = _some(zonal.shape[1], CELLS)
         told |= {
-            "errors_at": [course.episodes[i] for i in points],
             "errors": _numbers(np.array([self._errors[i]["regions"] for i in points])),
             "globe": _numbers(np.array([self._errors[i]["globe"] for i in points])),
             "profile": _numbers(columns.zonal_mean(profile)[1][shown]),
@@ -212,7 +220,7 @@ def reference(environment: Environment, fixed: Evaluation) -> dict[str, Any]:
     return {
         "returns": _numbers(np.asarray(fixed.returns, float).mean(0)),
         "errors": _numbers(found["regions"]),
-        "globe": float(found["globe"]),
+        "globe": _numbers(found["globe"]),
         "profile": _numbers(profile[_some(len(profile), CELLS)]),
     }
 
@@ -250,7 +258,7 @@ def regional_errors(
 def packed(values: Float[np.ndarray, "row column"]) -> dict[str, Any]:
     """A map of errors in bytes: 1 to 255 with no error at 128; 0 where there is none."""
     known = np.abs(values[np.isfinite(values)])
-    largest = float(np.percentile(known, 95)) if known.size else 0.0
+    largest = float(np.percentile(known, SHOWN)) if known.size else 0.0
     steps = np.rint(values / (largest or 1.0) * STEPS)
     whole = np.where(np.isfinite(steps), np.clip(steps, -STEPS, STEPS) + STEPS + 1, 0)
     text = base64.b64encode(whole.astype(np.uint8).tobytes()).decode("ascii")
@@ -272,8 +280,11 @@ def _mean(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _numbers(values: Any) -> Any:
-    """Numbers of five digits, for JSON."""
+    """Numbers of five digits, for JSON, and null for what is not finite."""
     array = np.asarray(values, float)
-    if array.ndim:
-        return [_numbers(one) for one in array]
-    return float(f"{array:.5g}")
+    text = ("%.5g " * array.size) % tuple(array.ravel())
+    every: list[Any] = [one if math.isfinite(one) else None for one in map(float, text.split())]
+    if array.ndim == 2:
+        wide = array.shape[1]
+        return [every[i : i + wide] for i in range(0, array.size, wide)]
+    return every if array.ndim else every[0]

@@ -1,8 +1,8 @@
 """A page that shows a run while it trains, on this machine alone.
 
 ``fedrain watch RUN`` or ``fedrain train --watch``. The server listens on the loopback, answers
-nothing but the page and one small JSON text, and takes nothing in. It shows what the run has written
-(:mod:`fedrain.experiment.live`): whether anybody watches makes no difference to the run.
+nothing but the page and one small JSON text, and takes nothing in. It shows what the run has
+written (:mod:`fedrain.experiment.live`): whether anybody watches makes no difference to the run.
 """
 
 import json
