@@ -61,6 +61,7 @@ class Reel:
         static: The static model's.
         errors: Field minus target, of each frame.
         globe: Area-weighted root mean square error of each frame.
+        fixed: The static model's.
         parameters: Zonal mean, or the number of the globe, of each learnt parameter.
     """
 
@@ -72,6 +73,7 @@ class Reel:
     static: Float[np.ndarray, " lat"]
     errors: Float[np.ndarray, "frame lat"]
     globe: Float[np.ndarray, " frame"]
+    fixed: float
     parameters: dict[str, Float[np.ndarray, "frame ..."]]
 
 
@@ -138,16 +140,18 @@ def make_reel(
     errors = values - target
     globe = np.sqrt(columns.mean(errors**2)).mean(1)
     every = np.broadcast_to(target, values.shape)
-    fixed = profiles(run.static.fields[shown.name], 2)[:, environment.last_judged].mean(0)
+    fixed = profiles(run.static.fields[shown.name], 2)[:, environment.last_judged]
+    off = fixed - profiles(run.static.target[shown.name], 1)
     return Reel(
         data.episode.values,
         latitudes,
         shown,
         columns.zonal_mean(values.mean(1))[1],
         columns.zonal_mean(every.mean(1))[1],
-        columns.zonal_mean(fixed)[1],
+        columns.zonal_mean(fixed.mean(0))[1],
         columns.zonal_mean(errors.mean(1))[1],
         globe,
+        float(np.sqrt(columns.mean(off**2)).mean()),
         parameters,
     )
 
@@ -166,7 +170,7 @@ def _of_returns(
     nothing = np.full((len(by_agent), len(latitudes)), np.nan)
     return Reel(
         data.episode.values, latitudes, None, nothing, nothing, nothing[0],
-        columns.zonal_mean(laid)[1], by_agent.mean(1), parameters,
+        columns.zonal_mean(laid)[1], by_agent.mean(1), np.nan, parameters,
     )  # fmt: skip
 
 
@@ -296,7 +300,7 @@ class Scene:
         told = f"{self.name}: episode {reel.episodes[frame]} of {self.last}"
         if reel.field is not None:
             unit = unit_text(reel.field.difference_unit)
-            told += f", error {reel.globe[frame]:.2f} {unit}"
+            told += f", error {reel.globe[frame]:.2f} {unit} (static {reel.fixed:.2f})"
         self.title.set_text(told)
 
     def frames(self) -> Iterator[Image.Image]:
