@@ -7,6 +7,7 @@ are evaluated now and then in an episode of their own. A model that costs too mu
 parameters alone.
 """
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,11 @@ class Course:
         return episode in ends or episode % self._every == 0
 
     def add(
-        self, episode: int, ends: list[Any], trainings: list[Training], actors: Network
+        self,
+        episode: int,
+        ends: list[Any],
+        trainings: list[Training],
+        actors: Callable[[], Network],
     ) -> None:
         """Record an episode.
 
@@ -64,41 +69,51 @@ class Course:
             episode: Its number, from 1.
             ends: Fields and targets after its last step, of each seed; None of one that diverged.
             trainings: Of each seed, with the transitions of the episode.
-            actors: Stacked as seed, agent.
+            actors: Gives those of now, stacked as seed, agent.
         """
-        environment = self.environment
         if self.is_free or not self.has_fields:
-            algorithm = self.configuration.make_algorithm()
-            set_ = [mean_parameters(environment, algorithm, t.rows, episode) for t in trainings]
-            record = {row.symbol: _stack([one[row.symbol] for one in set_], len(trainings))
-                      for row in environment.learnt}  # fmt: skip
-            if self.has_fields and any(end is not None for end in ends):
-                record |= {name: _stack([None if e is None else e[name] for e in ends], len(ends))
-                           for name in next(e for e in ends if e is not None)}  # fmt: skip
+            record = self._played(episode, ends, trainings)
         else:
-            seeds = tuple(self.configuration.seeds)
-            found = evaluate(environment, self.configuration.make_algorithm(), actors, seeds)
-            record = {
-                row.symbol: found.parameters[row.symbol].mean(1) for row in environment.learnt
-            }
-            for name, _ in environment.judged:
-                steps = np.moveaxis(found.fields[name], 1, 0)
-                record[name] = environment.judged_mean(steps)
-                if has_own_target(environment):
-                    record[TARGET + name] = found.target[name]
+            record = self._evaluated(actors())
         self.episodes.append(episode)
         self.records.append({name: np.asarray(v, np.float32) for name, v in record.items()})
+
+    def _played(self, episode: int, ends: list[Any], trainings: list[Training]) -> Record:
+        """Of the training episode itself."""
+        algorithm = self.configuration.make_algorithm()
+        rows = [training.rows for training in trainings]
+        every = [mean_parameters(self.environment, algorithm, one, episode) for one in rows]
+        record = {
+            row.symbol: np.stack([np.asarray(one[row.symbol]) for one in every])
+            for row in self.environment.learnt
+        }
+        known = next((end for end in ends if end is not None), None)
+        if known is None or not self.has_fields:
+            return record
+        lost = {name: np.full(np.shape(values), np.nan) for name, values in known.items()}
+        whole = [lost if end is None else end for end in ends]
+        return record | {n: np.stack([np.asarray(end[n]) for end in whole]) for n in known}
+
+    def _evaluated(self, actors: Network) -> Record:
+        """Of an episode of the policies, without analyses."""
+        environment, seeds = self.environment, tuple(self.configuration.seeds)
+        found = evaluate(environment, self.configuration.make_algorithm(), actors, seeds)
+        record = {row.symbol: found.parameters[row.symbol].mean(1) for row in environment.learnt}
+        for name, _ in environment.judged:
+            record[name] = environment.judged_mean(np.moveaxis(found.fields[name], 1, 0))
+            if has_own_target(environment):
+                record[TARGET + name] = found.target[name]
+        return record
 
     def kept(self) -> Record:
         """For a checkpoint."""
         if not self.episodes:
             return {}
-        names = set.intersection(*(set(record) for record in self.records))
-        arrays = {name: np.stack([r[name] for r in self.records]) for name in sorted(names)}
-        return {
-            KEPT + EPISODES: np.array(self.episodes),
-            **{KEPT + n: a for n, a in arrays.items()},
-        }
+        arrays = {KEPT + EPISODES: np.array(self.episodes)}
+        for name, first in self.records[0].items():
+            lost = np.full_like(first, np.nan)  # fields of an episode that no seed has played
+            arrays[KEPT + name] = np.stack([record.get(name, lost) for record in self.records])
+        return arrays
 
     def restore(self, history: dict[str, np.ndarray]) -> None:
         """Take what a checkpoint has of it out of the history in which it was kept."""
@@ -159,15 +174,6 @@ def read_course(folder: Path, configuration: Configuration, weights: str) -> xr.
     check_file(path, read_note(folder / weights))
     check_course(path, data := read_dataset(path), configuration)
     return data
-
-
-def _stack(parts: list[Any], seeds: int) -> np.ndarray:
-    """Of all seeds; one that has diverged is not a number."""
-    known = next(np.asarray(part) for part in parts if part is not None)
-    lost = np.full(known.shape, np.nan, known.dtype)
-    stacked = np.stack([lost if part is None else np.asarray(part) for part in parts])
-    assert len(stacked) == seeds
-    return stacked
 
 
 def mean_parameters(

@@ -203,7 +203,8 @@ class Scene:
 
     def __init__(self, run: Run, reel: Reel, seed: int | None) -> None:
         self.reel = reel
-        self.rows = list(run.configuration.make_environment().learnt)
+        environment = run.configuration.make_environment()
+        self.rows, self.columns = list(environment.learnt), environment.model.columns
         below = -(-len(self.rows) // IN_A_ROW)
         self.figure = figure = new_figure(WIDTH, HEIGHT + ROW * below)
         self.canvas = FigureCanvasAgg(figure)
@@ -277,9 +278,9 @@ class Scene:
         axes.set_ylim(row.low - margin, row.high + margin)
         axes.tick_params(labelsize="small")
         if row.by_column:
-            fixed = np.asarray(row.static(len(reel.latitudes)), float)
-            fixed = fixed.reshape(len(reel.latitudes), -1).mean(1)
-            draw(axes, "static", reel.latitudes, fixed, "")
+            fixed = np.asarray(row.static(len(self.columns)), float)
+            fixed = fixed.reshape(len(self.columns), -1).mean(1)
+            draw(axes, "static", *self.columns.zonal_mean(fixed), "")
             self.curves.append((draw(axes, "model", reel.latitudes, values[0], ""), values))
             latitude_axis(axes, 90)
         else:

@@ -163,7 +163,7 @@ class Trainer:
             self.history[name] = np.concatenate([before, value[None]])
         self.episode += 1
         if self.course is not None and self.course.is_due(self.episode):
-            self.course.add(self.episode, ends, self.trainings, self.actors())
+            self.course.add(self.episode, ends, self.trainings, self.actors)
         return seconds
 
     def _one_seed(self, synchronise: bool, index: int) -> tuple[Training, EpisodeLog]:

@@ -113,7 +113,9 @@ def test_frames_hold_the_course(run):
         assert np.isnan(errors[:, frame + 1 :]).all()
         weights = np.cos(np.deg2rad(course.lat.values))
         each = np.sqrt(((values[frame] - target) ** 2 @ weights) / weights.sum())
-        assert f"episode {frame + 1} of 5, error {each.mean():.2f} K (static" in scene.title.get_text()
+        assert (
+            f"episode {frame + 1} of 5, error {each.mean():.2f} K (static" in scene.title.get_text()
+        )
     panels = {axes.get_title().split(" ")[0]: i for i, axes in enumerate(scene.figure.axes)}
     np.testing.assert_allclose(drawn(scene, panels["A"])[-1], course["A"].values[-1].mean(0))
     np.testing.assert_allclose(drawn(scene, panels["D"])[-1], course["D"].values.mean(1))
