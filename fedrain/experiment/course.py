@@ -176,6 +176,18 @@ def read_course(folder: Path, configuration: Configuration, weights: str) -> xr.
     return data
 
 
+def by_latitude(
+    environment: Environment, values: Float[np.ndarray, "episode agent"]
+) -> Float[np.ndarray, "episode lat"]:
+    """What each region has, at its latitudes; the mean where regions share one."""
+    columns, cells = environment.model.columns, environment.division.cells
+    total, regions = np.zeros((len(values), len(columns))), np.zeros(len(columns))
+    for agent, own in enumerate(cells):
+        total[:, own] += values[:, [agent]]
+        regions[own] += 1
+    return columns.zonal_mean(total / regions)[1]
+
+
 def mean_parameters(
     environment: Environment, algorithm: Algorithm, rows: Float[Array, "..."], episode: int
 ) -> dict[str, Float[Array, "..."]]:

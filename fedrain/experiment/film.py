@@ -24,7 +24,7 @@ from fedrain.climate import Field, Parameter
 from fedrain.climate.columns import check_count, is_integer
 from fedrain.climate.fields import unit_text
 from fedrain.errors import InputError, MissingExtraError, unknown
-from fedrain.experiment.course import TARGET, read_course
+from fedrain.experiment.course import TARGET, by_latitude, read_course
 from fedrain.experiment.results import WEIGHTS
 from fedrain.experiment.run import Run
 from fedrain.io import write_whole
@@ -160,17 +160,13 @@ def _of_returns(
     run: Run, data: xr.Dataset, whole: list[int], latitudes: np.ndarray, parameters: dict[str, Any]
 ) -> Reel:
     """Where a course has no field: how far each region is off, as minus its return."""
-    environment = run.configuration.make_environment()
-    division, columns = environment.division, environment.model.columns
     returns = run.returns.returns.sel(episode=data.episode).transpose("episode", "seed", "agent")
     by_agent = -returns.values[:, whole].mean(1)
-    laid = np.zeros((len(by_agent), len(columns)))
-    for agent, cells in enumerate(division.cells):
-        laid[:, cells] = by_agent[:, [agent]]
+    laid = by_latitude(run.configuration.make_environment(), by_agent)
     nothing = np.full((len(by_agent), len(latitudes)), np.nan)
     return Reel(
         data.episode.values, latitudes, None, nothing, nothing, nothing[0],
-        columns.zonal_mean(laid)[1], by_agent.mean(1), np.nan, parameters,
+        laid, by_agent.mean(1), np.nan, parameters,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from fedrain.climate import Field
 from fedrain.climate.fields import unit_text
 from fedrain.envs import Environment
 from fedrain.experiment.configuration import Configuration
-from fedrain.experiment.course import TARGET, Course
+from fedrain.experiment.course import TARGET, Course, by_latitude
 from fedrain.experiment.evaluation import Evaluation
 from fedrain.experiment.held import hold
 from fedrain.io import write_whole
@@ -90,6 +90,8 @@ class Live:
             told |= {**self._curves(episode, history)}
             if course is not None and course.episodes:
                 told |= self._climate(course)
+                if "history" not in told:
+                    told["relative"] = self._relative(course, history)
             self._latest = {
                 "episode": episode, "episodes": self.configuration.episodes, **told
             }  # fmt: skip
@@ -163,6 +165,14 @@ class Live:
         elif columns.is_zonal and len(field.levels) > 1:
             told["section"] = packed(now[shown].T)
         return told
+
+    def _relative(self, course: Course, history: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Where a course has no field: root of minus the return by latitude, against the first."""
+        points = [course.episodes[i] - 1 for i in _some(len(course.episodes), POINTS)]
+        root = np.sqrt(np.abs(_mean(np.asarray(history["returns"])[points], 1)))
+        laid = by_latitude(self.environment, root)
+        shown = laid[:, _some(laid.shape[1], CELLS)]
+        return packed(100 * (shown / np.where(shown[0] > 0, shown[0], np.nan) - 1).T)
 
 
 def _fixed(configuration: Configuration, environment: Environment) -> dict[str, Any]:

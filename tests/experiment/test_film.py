@@ -10,7 +10,7 @@ from fedrain.cli import main
 from fedrain.climate import Columns
 from fedrain.errors import InputError
 from fedrain.experiment import configure, film, load, train
-from fedrain.experiment.course import COURSE, Course, read_course
+from fedrain.experiment.course import COURSE, Course, by_latitude, read_course
 from fedrain.experiment.trainer import Trainer
 from tests.climate.models import AIR, SURFACE, Layered
 from tests.experiment.small import SMALL, small_preset
@@ -188,3 +188,11 @@ def test_without_ffmpeg_or_course_there_is_one_line(run, tmp_path, monkeypatch, 
     assert load(old).summary()["global"] > 0
     assert main(["film", str(tmp_path / "none")]) == 2
     assert "is not the folder of a run" in capsys.readouterr().err
+
+
+def test_errors_by_latitude_where_there_is_no_field():
+    """Of regions that share a latitude, the mean."""
+    environment = configure(agents=4, latitudes=6, overlap=True).make_environment()
+    assert environment.division.cells.tolist() == [[0, 1], [1, 2], [3, 4], [4, 5]]
+    laid = by_latitude(environment, np.array([[1.0, 3.0, 5.0, 7.0]]))
+    np.testing.assert_allclose(laid, [[1, 2, 3, 5, 6, 7]])

@@ -195,21 +195,25 @@ function spark(x, y, end, fixed, colour) {
 const NORTH = [-90, -60, -30, 0, 30, 60, 90].map((x) => [(x + 90) / 180, latitude(x)]);
 const EAST = [0, 90, 180, 270, 360].map((x) => [x / 360, `${x}°E`]);
 
-function scale(place, { largest }, unit) {
+function scale(place, { largest }, unit, note = "red: too much") {
   const limit = `${told(largest)} ${unit}`;
-  place.replaceChildren(`−${limit}`, element("i"), `+${limit}`, element("span", {}, "red: too much"));
+  place.replaceChildren(`−${limit}`, element("i"), `+${limit}`, element("span", {}, note));
 }
 
 function showMaps(run) {
   const unit = run.field?.error_unit ?? "";
-  let place = reveal("history", Boolean(run.history));
+  const errors = run.history ?? run.relative;
+  let place = reveal("history", Boolean(errors));
   if (place) {
     const at = run.recorded_at, ticks = at.length > 1
       ? [0, 0.25, 0.5, 0.75, 1].map((part) => [part, counted(at[Math.round(part * (at.length - 1))])]) : [[0.5, counted(at[0])]];
-    place.querySelector("h2").textContent = `Error of the ${run.field.title} by latitude and episode (${unit})`;
-    showMap(place.querySelector(".chart"), run.history, { yTicks: NORTH, xTicks: ticks, xName: "Episode",
-      label: `Error at each latitude in each recorded episode, from ${at[0]} to ${last(at)}: red is too much, blue too little.` });
-    scale(place.querySelector(".scale"), run.history, unit);
+    place.querySelector("h2").textContent = run.history
+      ? `Error of the ${run.field.title} by latitude and episode (${unit})`
+      : "Root of the negative return by latitude and episode, against the first (%)";
+    showMap(place.querySelector(".chart"), errors, { yTicks: NORTH, xTicks: ticks, xName: "Episode",
+      label: `Error at each latitude in each recorded episode, from ${at[0]} to ${last(at)}: red is ${run.history ? "too much, blue too little" : "worse than at first, blue better"}.` });
+    if (run.history) scale(place.querySelector(".scale"), errors, unit);
+    else scale(place.querySelector(".scale"), errors, "%", "blue: better");
   }
   const shown = run.map ?? run.section;
   place = reveal("map", Boolean(shown));
