@@ -30,7 +30,7 @@ function told(value) {
 }
 
 /** An integer, such as the number of an episode. */
-const counted = (value) => Math.round(value).toLocaleString("en").replaceAll(",", " ");
+const counted = (value) => (Math.round(value) + 0).toLocaleString("en").replaceAll(",", " ");
 
 const latitude = (x) => `${Math.abs(x)}°${x < 0 ? "S" : x > 0 ? "N" : ""}`;
 
