@@ -110,11 +110,13 @@ def page() -> bytes:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD of two paths, asked for by this machine's own names of itself."""
+    """Answers GET and HEAD of two paths, asked for by this machine's own names of itself.
+
+    Each answer ends its connection, so that none outlives the server.
+    """
 
     server: "Server"
     server_version, sys_version = "fedrain", ""
-    protocol_version = "HTTP/1.1"
     timeout = SECONDS
 
     def do_GET(self) -> None:
@@ -134,7 +136,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """What is no GET or HEAD, or no request at all; nothing of it is repeated."""
-        self.close_connection = True
         self._answer(405 if code == 501 else code, TEXT, b"not for this page\n")
 
     def _answer(self, status: int, kind: str, content: bytes) -> None:
@@ -143,8 +144,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if status == 405:
             self.send_header("Allow", "GET, HEAD")
-        if self.close_connection:
-            self.send_header("Connection", "close")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
