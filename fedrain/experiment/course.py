@@ -132,7 +132,8 @@ class Course:
         """As NetCDF, by the CF convention."""
         environment, layout = self.environment, Layout(self.environment.model)
         arrays = {name.removeprefix(KEPT): array for name, array in self.kept().items()}
-        lead, variables = ("episode", "seed"), {}
+        lead = ("episode", "seed")
+        variables: dict[str, xr.Variable] = {}
         when = (
             "after the last step of the training episode, with exploration"
             if self.is_free

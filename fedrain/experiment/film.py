@@ -90,10 +90,10 @@ def film(
     if path.suffix.lower() not in ENDINGS:
         raise InputError(f"{path}: a film's name ends in one of {', '.join(ENDINGS)}")
     check_count("fps", fps, 1, MOST_FPS)
-    program = find_ffmpeg() if path.suffix.lower() == ".mp4" else None
+    program = find_ffmpeg() if path.suffix.lower() == ".mp4" else ""
     reel = make_reel(run, seed, field, level)
     shown = Scene(run, reel, seed).frames()
-    if program is None:
+    if not program:
         write_whole(path, lambda partial: _write_gif(partial, shown, fps))
     else:
         write_whole(path, lambda partial: _write_mp4(program, partial, shown, fps))
@@ -229,7 +229,7 @@ class Scene:
         close = np.concatenate([reel.profile[len(reel.profile) // 10 :], *shown[1:]]).ravel()
         low, high = max(low, np.nanmin(close) - 10), min(high, np.nanmax(close) + 10)
         margin = 0.04 * (high - low) or 1.0
-        (target,) = (draw(axes, "target", reel.latitudes, reel.target[0]),)
+        target = draw(axes, "target", reel.latitudes, reel.target[0])
         draw(axes, "static", reel.latitudes, reel.static)
         model = draw(axes, "model", reel.latitudes, reel.profile[0])
         self.curves += [(target, reel.target), (model, reel.profile)]
@@ -312,8 +312,6 @@ class Scene:
 
 
 def _write_gif(path: Path, frames: Iterable[Image.Image], fps: int) -> None:
-    palette: Image.Image | None = None
-    pictures = []
     every = list(frames)
     # The last frame has all colours; one palette for all lets a frame store what has changed.
     palette = every[-1].quantize(COLOURS, dither=Image.Dither.NONE)

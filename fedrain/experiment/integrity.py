@@ -82,7 +82,8 @@ def check_course(path: Path, data: xr.Dataset, configuration: Configuration) -> 
     if episodes[-1] > configuration.episodes:
         raise InputError(f"{path}: has more episodes than the run")
     lead = ("episode", "seed")
-    variables, optional = {}, {}
+    variables: dict[str, tuple[str, ...]] = {}
+    optional: dict[str, tuple[str, ...]] = {}
     for field in environment.judged_fields:
         at = _dimensions(layout.field(field, np.zeros(field.shape(number))))
         optional |= dict.fromkeys((field.name, f"target_{field.name}"), (*lead, *at))

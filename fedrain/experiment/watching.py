@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, *_: Any, **__: Any) -> None:
         """Nobody is told of requests."""
 
 
@@ -181,7 +181,7 @@ class Server(ThreadingHTTPServer):
         """Where a browser finds the page."""
         return f"http://{HERE}:{self.server_port}/"
 
-    def handle_error(self, *_: Any) -> None:
+    def handle_error(self, *_: Any, **__: Any) -> None:
         """A browser that went away is no error to be told of."""
 
 
