@@ -204,7 +204,8 @@ class Scene:
         below = -(-len(self.rows) // IN_A_ROW)
         self.figure = figure = new_figure(WIDTH, HEIGHT + ROW * below)
         self.canvas = FigureCanvasAgg(figure)
-        above, parameters = figure.subfigures(2, 1, height_ratios=(HEIGHT, ROW * max(below, 1)))
+        parts: Any = figure.subfigures(2, 1, height_ratios=(HEIGHT, ROW * max(below, 1)))
+        above, parameters = parts
         panels = above.subplots(1, 2 if reel.field is not None else 1, squeeze=False)[0]
         self.curves: list[tuple[Any, np.ndarray]] = []
         if reel.field is not None:

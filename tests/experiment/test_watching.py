@@ -133,7 +133,7 @@ def test_server_answers_two_paths_and_nothing_else(run):
         assert int(answer.headers["Content-Length"]) > 100
         for path in (
             "/configuration.json", "/../configuration.json", "/%2e%2e/configuration.json",
-            "/state.json?x", "/index.html", "/state.json/", "/..%5cstate.json", "http://elsewhere/",
+            "/state.json?x", "/index.html", "/state.json/", "/..%5cstate.json",
         ):  # fmt: skip
             assert ask(server, path)[0].status == 404, path
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"):
