@@ -346,7 +346,7 @@ def hole(latitude=3):
         (["train", "--sharing", "al"], "There are all, zones, neighbours, shared, personal"),
         (["train", "--model", "mine.py"], "say which climate model in the file, as mine.py:Name"),
         (["train", "--set", "tau"], "'tau' is not name=value"),
-        (["train", "--preset", "paper", "--set", "reach=10.0"], "reach cannot apply: others count"),
+        (["train", "--preset", "paper", "--set", "reach=10.0"], "reach cannot apply: it needs"),
         (["train", "--preset", "paper", "--set", "common_rate=0.3"], "without common_constant"),
         (["train", "--preset", "paper", "--set", "common_hold=9"], "without common_noise"),
         (["train", "--sync-every", "0", "--set", "stale_averages=true"], "nothing is averaged"),
@@ -360,7 +360,9 @@ def hole(latitude=3):
         (["train", "--start", "warm"], "'warm' is not a number"),
         (["train", "--start", "temperature=50..20"], "the lower bound exceeds the upper"),
         (["train", "--start", "heat=20"], "'heat'"),
-        (["train", "--start", "5", "--start", "temperature=20"], "give each a name"),
+        (["train", "--start", "5", "--start", "temperature=20"], "name each value"),
+        (["train", "--env", "ebm-twin", "--split", "nosuch"], "it has train, validation, test"),
+        (["train", "--env", "rce-zonal", "--target", "TMP/skt.nc"], "of air_temperature cannot"),
         (["train", "--forcing", "longwave"], "is not name=value"),
         (["train", "--forcing", "longwav=1"], "did you mean 'longwave'"),
         (["train", "--ramp", "-1"], "ramp must be an integer from 0"),
@@ -389,6 +391,7 @@ def hole(latitude=3):
 )
 def test_bad_input_gets_one_line_and_status_2(capsys, tmp_path, arguments, message):
     (tmp_path / "text.nc").write_text("not a data set")
+    write_target(tmp_path / "skt.nc")
     write_target(tmp_path / "rain.nc", name="rain")
     write_target(tmp_path / "rows.nc", lat="rows")
     write_target(tmp_path / "hole.nc", hole())

@@ -12,10 +12,13 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "film",
-        help="a film of a training, as GIF or MP4",
+        help="make a film of a training, as GIF or MP4",
         description="Write a film of a finished run: profile and learnt parameters from episode to "
         "episode, beside the error at each latitude.",
-        epilog="example: fedrain film runs/six-agents --out six-agents.gif",
+        examples={
+            "The film of a run, in its folder": "fedrain film runs/six-agents",
+            "Of one seed, slower": "fedrain film runs/six-agents --seed 0 --fps 5",
+        },
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     parser.add_argument(

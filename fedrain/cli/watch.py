@@ -11,10 +11,10 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "watch",
-        help="a page that shows a run while it trains",
+        help="serve a page that shows a run while it trains",
         description="Serve a page on this machine (127.0.0.1) that shows a run while it trains. "
         "Ctrl-C ends the page, not the run.",
-        epilog="example: fedrain watch runs/six-agents --port 8000",
+        examples={"The page of a run": "fedrain watch runs/six-agents --port 8000"},
     )
     parser.add_argument("run", metavar="RUN", help="folder of the run")
     add_port(parser)
