@@ -12,8 +12,18 @@ from collections.abc import Callable, Sequence
 
 from fedrain import __version__
 from fedrain.cli import (
-    baseline, benchmark, envs, evaluate, federate, film, gcm, stability, train, tune, watch,
-)  # fmt: skip
+    baseline,
+    benchmark,
+    envs,
+    evaluate,
+    federate,
+    film,
+    gcm,
+    stability,
+    train,
+    tune,
+    watch,
+)
 from fedrain.cli.messages import say, show_anywhere
 from fedrain.cli.parser import Parser
 from fedrain.errors import FailureError, InputError
