@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote
+from urllib.request import urlopen
 
 import pytest
 
@@ -243,8 +244,7 @@ STEPS = re.findall(r"^## (.+?)$.*?```sh\n(.*?)```", FIRST_STEPS, re.MULTILINE | 
 
 def test_first_steps_are_short():
     names = [name for name, _ in STEPS]
-    assert names[:2] == ["Install", "Train"]
-    assert {"Your own target", "Your own model"} <= set(names)
+    assert names == ["Install", "Train", "Film", "Watch", "Your own target", "Your own model"]
     assert all(len(block.strip().splitlines()) < 10 for _, block in STEPS)
 
 
@@ -262,15 +262,22 @@ def test_first_steps_as_written(tmp_path):
     tolerance; the static model has none to speak of.
     """
     subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "clone"], check=True)
-    script = "\n".join(["set -e", *(block for _, block in STEPS)])
+    ends = [block for name, block in STEPS if name != "Watch"]
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    shell = {"cwd": tmp_path / "clone", "env": environment, "text": True}
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path / "clone", env=environment, capture_output=True,
-        text=True,
-    )  # fmt: skip
+        ["bash", "-c", "\n".join(["set -e", *ends])], capture_output=True, **shell
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    runs = {path.name for path in (tmp_path / "clone" / "runs").iterdir()}
-    assert {"six-agents", "glacial", "ocean"} <= runs
+    runs = tmp_path / "clone" / "runs"
+    assert {"six-agents", "glacial", "ocean"} <= {path.name for path in runs.iterdir()}
+    assert (runs / "six-agents" / "film.gif").stat().st_size > 10_000
+    watch = f". .venv/bin/activate\nexec {dict(STEPS)['Watch']}"
+    with subprocess.Popen(["bash", "-c", watch], stderr=subprocess.PIPE, **shell) as page:
+        address = next(found for line in page.stderr if (found := re.search(r"http://\S+", line)))
+        with urlopen(address[0]) as answer:
+            assert answer.status == 200
+        page.terminate()
     end = done.stdout.index("return of the local policy")
     told, shown = rows_of(FIRST_STEPS), rows_of(done.stdout[:end])
     assert len(told) >= 12
