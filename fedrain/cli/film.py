@@ -25,16 +25,21 @@ def add(commands: Any) -> None:
         "--out",
         type=values.place,
         metavar="FILE",
-        help="the film, FILE.gif or FILE.mp4 (RUN/film.gif)",
+        help="the film, FILE.gif or FILE.mp4 (default: RUN/film.gif)",
     )
     parser.add_argument(
-        "--seed", type=int, metavar="N", help="one seed of the run (the mean of all)"
+        "--seed", type=int, metavar="N", help="one seed of the run (default: the mean of all)"
     )
-    parser.add_argument("--field", metavar="NAME", help="a judged field (the first)")
+    parser.add_argument("--field", metavar="NAME", help="a judged field (default: the first)")
     parser.add_argument(
-        "--level", type=values.number, metavar="VALUE", help="one of its levels (their mean)"
+        "--level",
+        type=values.number,
+        metavar="VALUE",
+        help="one of its levels (default: their mean)",
     )
-    parser.add_argument("--fps", type=int, default=10, metavar="N", help="frames a second (10)")
+    parser.add_argument(
+        "--fps", type=int, default=10, metavar="N", help="frames a second (default: 10)"
+    )
     add_references(parser)
     parser.set_defaults(command=_run)
 

@@ -73,7 +73,7 @@ def add_port(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="port of the page, on 127.0.0.1 (any that is free)",
+        help="port of the page on 127.0.0.1 (default: 0, any that is free)",
     )
 
 
