@@ -5,6 +5,7 @@ loses the trial that it was at; the others, and the next that is started, resume
 """
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from fedrain.errors import InputError, MissingExtraError
 from fedrain.experiment.configuration import Configuration, digests
 from fedrain.experiment.folder import Say
 from fedrain.io import write_whole
+from fedrain.reading import ARRAYS, TEXT, open_regular, parse_json
 from fedrain.tuning.space import Space
 from fedrain.tuning.trial import OBJECTIVES, score
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import optuna
 
 NAME = "fedrain"
+NO_STUDY = "is not the file of a study, or is damaged"
 WARM_TRIALS = 5  # before any trial is given up
 KEPT = 75.0  # per cent of the trials so far that one has to be among, to continue
 
@@ -135,10 +138,12 @@ class Study:
                 pruner=optuna.pruners.PercentilePruner(KEPT, n_startup_trials=WARM_TRIALS),
                 load_if_exists=True,
             )
+        except InputError:
+            raise
         except OSError as error:
             raise InputError(f"{self.path}: cannot be opened ({error.strerror})") from None
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{self.path}: is not the file of a study, or is damaged") from None
+            raise InputError(f"{self.path}: {NO_STUDY}") from None
 
     @property
     def finished(self) -> int:
@@ -233,9 +238,14 @@ def preset_of(tuning: Tuning, values: dict[str, Any], reached: str, trials: int)
 
 def _check_journal(path: Path) -> None:
     """Refuse a file of something else, before Optuna writes to its end."""
-    if path.exists() and path.stat().st_size:
-        with path.open(encoding="utf-8") as file:
-            json.loads(file.readline())["op_code"]
+    if path.exists():
+        with open_regular(path, ARRAYS) as file:
+            first = file.readline(TEXT)
+        if first:
+            with suppress(InputError, TypeError):
+                if "op_code" in parse_json(first.decode("utf-8", errors="replace"), path):
+                    return
+            raise InputError(f"{path}: {NO_STUDY}")
 
 
 def _optuna() -> Any:

@@ -344,6 +344,9 @@ def main():
     temporary = folder / "tmp"
     temporary.mkdir()
     os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # 16 processes on one machine
+    # As on machines that have taken part in a federation before.
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(out / "compiled"))
     configuration = configure(
         "ebm-v3", agents=options.agents, episodes=options.episodes, sync_every=1, latitudes=24,
         episode_length=50,
