@@ -347,6 +347,7 @@ def main():
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # 16 processes on one machine
     # As on machines that have taken part in a federation before.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(out / "compiled"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     configuration = configure(
         "ebm-v3", agents=options.agents, episodes=options.episodes, sync_every=1, latitudes=24,
         episode_length=50,
