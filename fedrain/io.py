@@ -85,12 +85,14 @@ def claim(path: Path) -> Iterator[bool]:
 
 def _open_lock(path: Path) -> IO[str]:
     """A file that is only there to be locked; a link is not followed, a pipe not waited for."""
+    if path.is_symlink():
+        raise InputError(f"{path}: is a link, and a lock is a file of its own")
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    file = os.fdopen(os.open(path, flags, 0o644), "r+")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+    descriptor = os.open(path, flags, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise InputError(f"{path}: is not a regular file, but a device or a pipe")
-    return file
+    return os.fdopen(descriptor, "r+")
 
 
 def _lock(file: IO[str]) -> bool:

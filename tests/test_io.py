@@ -68,12 +68,18 @@ def test_nothing_is_written_through_what_a_stranger_has_put_there(tmp_path, writ
     assert not (folder / "a").is_symlink()
 
 
-@pytest.mark.parametrize("make", [lambda p, own: p.symlink_to(own), lambda p, _: os.mkfifo(p)])
-def test_a_lock_that_is_no_file(tmp_path, make):
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda path, own: path.symlink_to(own), "is a link"),
+        (lambda path, _: os.mkfifo(path), "is not a regular file"),
+    ],
+)
+def test_a_lock_that_is_no_file(tmp_path, make, reason):
     (own := tmp_path / "own").write_text("precious")
     (folder := tmp_path / "folder").mkdir()
     make(folder / ".lock", own)
-    with pytest.raises(InputError, match=r"\.lock: "), alone_in(folder):
+    with pytest.raises(InputError, match=rf"\.lock: {reason}"), alone_in(folder):
         pass
     assert own.read_text() == "precious"
 

@@ -10,6 +10,7 @@ import xarray as xr
 
 from fedrain.cli import main
 from fedrain.climate import read_zonal_mean
+from fedrain.climate.models import gcm_store
 from fedrain.errors import InputError
 from fedrain.io import write_arrays, write_dataset
 from fedrain.reading import (
@@ -174,3 +175,12 @@ def test_commands_on_a_folder_of_devices_and_pipes(tmp_path, capsys, name, make)
     for command in (["evaluate"], ["train", "--resume", "--out"], ["train", "--from"]):
         assert main([*command, str(tmp_path)]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_what_a_model_keeps_for_itself_may_be_larger_than_a_strangers_file(tmp_path, monkeypatch):
+    """A record of many days is computed for hours: it must not be refused afterwards."""
+    monkeypatch.setenv("FEDRAIN_CACHE", str(tmp_path))
+    monkeypatch.setattr(gcm_store, "ARRAYS", 100)
+    values = {"temperature": np.arange(1000.0)}
+    found = gcm_store._kept("record", {}, "a record", lambda _: values, values, lambda _: None)
+    np.testing.assert_array_equal(found["temperature"], values["temperature"])
