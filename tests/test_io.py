@@ -85,7 +85,7 @@ def test_a_lock_that_is_no_file(tmp_path, make, reason):
 
 
 def test_a_lock_is_held_once(tmp_path):
-    busy = pytest.raises(InputError, match="another process is at work")
+    busy = pytest.raises(InputError, match="is in use by another process")
     with alone_in(tmp_path), busy, alone_in(tmp_path):
         pass
     with alone_in(tmp_path):
