@@ -127,7 +127,10 @@ def test_what_unpacks_to_more_than_is_read(tmp_path):
         file.createVariable("skt", "f8", ("time", "lat", "lon"), zlib=True)
         file.createVariable("lat", "f8", ("lat",))[:] = np.linspace(-90, 90, 1000)
     for read in (read_dataset, read_zonal_mean):
-        with pytest.raises(InputError, match=f"at most {amount(ARRAYS)} is read"):
+        with pytest.raises(
+            InputError,
+            match=rf"at most {amount(ARRAYS)} is read|{amount(ARRAYS)} is the most that is read",
+        ):
             read(tmp_path / "vast.nc")
 
 
@@ -135,7 +138,7 @@ def test_a_text_of_the_most_that_is_read(tmp_path):
     (tmp_path / "a").write_bytes(b" " * TEXT)
     assert len(read_text(tmp_path / "a")) == TEXT
     (tmp_path / "a").write_bytes(b" " * (TEXT + 1))
-    with pytest.raises(InputError, match="that is too large"):
+    with pytest.raises(InputError, match="at most"):
         read_text(tmp_path / "a")
 
 
