@@ -115,7 +115,7 @@ def _tables(options: argparse.Namespace) -> None:
 def _figures(options: argparse.Namespace) -> None:
     from fedrain.paper import load_results, make_figures
 
-    paths = make_figures(load_results(options.results), Path(options.out))
+    paths = make_figures(load_results(options.results), Path(options.out), options.results)
     say(f"{len(paths)} files in {options.out}")
 
 
