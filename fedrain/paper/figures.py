@@ -165,9 +165,10 @@ def skill_figure(
     for axes, ((env, agents), found) in zip(panels.flat, groups.items(), strict=True):
         shown = found | {"ebm-v1": single}
         axes.set_yscale("log")
-        axes.set_ylim(*(limits or error_limits(results)))
+        low, high = limits or error_limits(results)
+        axes.set_ylim(low, high)
         axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_yticks([tick for tick in ERROR_TICKS if inside(tick, axes.get_ylim())])
+        axes.set_yticks([tick for tick in ERROR_TICKS if low < tick < high])
         axes.minorticks_off()
         for i, (key, result) in enumerate(shown.items()):
             if result is not None:
@@ -194,11 +195,6 @@ def skill_figure(
         ncols=len(entries), fontsize="small", columnspacing=1.2,
     )  # fmt: skip
     return figure
-
-
-def inside(value: float, limits: tuple[float, float]) -> bool:
-    """Whether a number lies within an axis."""
-    return limits[0] <= value <= limits[1]
 
 
 def _schemes(results: Results, env: str, agents: int, algo: str) -> dict[str, Result | None]:

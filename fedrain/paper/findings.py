@@ -280,7 +280,8 @@ def is_it_reproduced(results: Results, claims: list[Claim]) -> str:
     means = agreement(results, there)
     both = [c for c in claims if c.published is not None and c.ours.verdict != Verdict.OPEN]
     same = sum(c.published is not None and c.published.verdict == c.ours.verdict for c in both)
-    of = [f"{sum(cell.preset == preset for cell in there)} {preset}" for preset in REPRODUCTIONS]
+    number = {p: sum(cell.preset == p for cell in there) for p in REPRODUCTIONS}
+    of = [f"{number[preset]} {preset}" for preset in REPRODUCTIONS if number[preset]]
     return (
         f"{means.within} of {means.means} published means lie within three standard errors of ours "
         f"(cells by preset: {', '.join(of)}); Welch’s test at 5 % rejects {means.rejected}, where "

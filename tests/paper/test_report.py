@@ -248,15 +248,16 @@ AXES = (
 )
 
 
-def test_axes_are_the_same_for_all_cells(page):
+def test_axes_are_the_same_for_all_cells(report):
     """Between cells of large errors and small ones, and between times; so two can be compared."""
-    open_details(page)
     charts = ("temperature", "error", "A", "B", "longwave", "D", "a0", "a2", "skill", "learning")
     found = []
-    for scheme, step in (("nofed", 200), ("fed05", 1), ("fed05", 200)):
-        choose(page, "scheme", scheme)
-        move_slider(page, step)
-        found.append([page.execute_script(AXES, f"chart-{chart}") for chart in charts])
+    with opened(report) as page:
+        open_details(page)
+        for scheme, step in (("nofed", 200), ("fed05", 1), ("fed05", 200)):
+            choose(page, "scheme", scheme)
+            move_slider(page, step)
+            found.append([page.execute_script(AXES, f"chart-{chart}") for chart in charts])
     assert all(found[0])
     assert found[0] == found[1] == found[2]
 
@@ -373,7 +374,10 @@ def test_claims_by_verdict(report):
         assert {len(row) for row in tiles} == {3}
         signs = {(tile[0], tile[1:]) for row in tiles for tile in row}
         assert len({sign for sign, _ in signs}) == len({word for _, word in signs}) == len(signs)
-        page.find_element(By.CSS_SELECTOR, "#claim-list summary").click()
+        first = page.find_element(By.CSS_SELECTOR, "#claim-list summary")
+        show = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
+        page.execute_script(show, first)
+        first.click()
         evidence = page.find_element(By.CSS_SELECTOR, "#claim-list details[open] dl").text
         assert "Mann–Whitney" in evidence
 
