@@ -95,10 +95,10 @@ def _lock(file: IO[str]) -> bool:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Refuse a folder that another process is at work in."""
+    """Refuse a folder that another process uses."""
     with claim(folder / LOCK) as free:
         if not free:
-            raise InputError(f"{folder}: another process is at work there")
+            raise InputError(f"{folder}: is in use by another process")
         yield
 
 

@@ -41,14 +41,18 @@ def show_anywhere(*streams: Any) -> None:
 
 
 def say_if_unchecked(run: Any) -> None:
-    """Tell of a run that is older than checksums; it is read all the same."""
+    """Tell of a run that predates checksums; it is read all the same."""
     if not run.has_checksums:
-        say(f"{run.folder}: is of before checksums: damage to it would not be noticed")
+        say(
+            f"{run.folder}: was written before checksums were introduced: damage cannot be detected"
+        )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option that every command with a result has."""
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object on standard output"
+    )
 
 
 def print_json(values: Mapping[str, Any]) -> None:

@@ -244,7 +244,7 @@ def check_temperatures(
     if temperature.min() < -150 or temperature.max() > 100:
         raise InputError(
             f"temperatures from {temperature.min():g} to {temperature.max():g} °C: "
-            "are they in °C, or their units said rightly?"
+            "are they in °C, or is their units attribute wrong?"
         )
 
 

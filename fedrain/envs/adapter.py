@@ -182,7 +182,7 @@ class Adapter:
         except (TypeError, ValueError):
             raise InputError("an action must be an array of numbers") from None
         if array.shape != shape:
-            raise InputError(f"an action has shape {array.shape}, but {shape} is asked for")
+            raise InputError(f"an action has shape {array.shape} instead of {shape}")
         if np.isnan(array).any():
             raise InputError("an action is NaN")
         return array

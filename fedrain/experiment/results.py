@@ -98,7 +98,7 @@ def write_results(
 def episodes_learnt(folder: Path) -> int | None:
     """Episodes that the weights of a run have learnt from; None if there are no results yet.
 
-    Weights of before version 0.2 do not tell: 0.
+    Weights from before version 0.2 do not say: 0.
     """
     if not all((folder / name).is_file() for name in (RETURNS, SKILL, WEIGHTS)):
         return None
@@ -288,7 +288,7 @@ def _physics(environment: Environment, evaluations: dict[str, Evaluation]) -> di
 
 
 def read_physics(data: xr.Dataset) -> Physics | None:
-    """Mean over the seeds of one policy; None of runs of before version 0.2."""
+    """Mean over the seeds of one policy; None of runs from before version 0.2."""
     if "at_bounds" not in data:
         return None
     above = float(data.above_black_body.mean()) if "above_black_body" in data else None

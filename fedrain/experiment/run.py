@@ -89,7 +89,7 @@ class Run:
 
     @property
     def has_checksums(self) -> bool:
-        """Whether damage to its files would be noticed: runs of before version 0.2 have none."""
+        """Whether damage to its files would be noticed: runs from before version 0.2 have none."""
         return has_checksum(self.folder / WEIGHTS)
 
     @cached_property
@@ -119,7 +119,7 @@ class Run:
         """
         whole = self.whole_seeds(policy)
         data = self.results.sel(policy=policy, seed=whole)
-        if (physics := read_physics(data)) is None:  # of before version 0.2: play them again
+        if (physics := read_physics(data)) is None:  # from before version 0.2: play them again
             return {
                 **self.evaluate(policy),
                 "share_of_limit": self._share_of_limit(float(data.returns.mean())),
@@ -276,7 +276,7 @@ class Run:
         environment = self.configuration.make_environment()
         params = changed_params(environment, episode)
         if episode.get("ramp") and not is_forced(environment, params):
-            raise InputError("ramp cannot apply: nothing forces the climate; give a forcing too")
+            raise InputError("ramp cannot apply: there is no forcing; give one too")
         seeds = tuple(self.configuration.seeds)
         algorithm = self.configuration.make_algorithm()
         played = evaluate(environment, algorithm, self.actors(policy), seeds, params)

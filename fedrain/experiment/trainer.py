@@ -69,8 +69,8 @@ class Trainer:
         if needed > (there := memory_there()):
             raise InputError(
                 f"{counted(seeds, 'seed')} of {counted(steps, 'step')} with "
-                f"{counted(regions, 'agent')} need {amount(needed)} for what they remember, and "
-                f"this machine has {amount(there)}: take fewer"
+                f"{counted(regions, 'agent')} need {amount(needed)} of replay memory, and "
+                f"this machine has {amount(there)}: use fewer"
             )
 
     def start_from(self, actors: Network) -> None:
@@ -182,7 +182,7 @@ class Trainer:
         )
 
     def newly_diverged(self) -> list[str]:
-        """A sentence for each seed that has just met a number that is not finite."""
+        """A sentence for each seed that has just met a non-finite value."""
         found = []
         for index, training in enumerate(self.trainings):
             if index in self.diverged or not has_diverged(training):
@@ -192,7 +192,7 @@ class Trainer:
             agent = int(np.where(steps == HEALTHY, np.iinfo(steps.dtype).max, steps).argmin())
             found.append(
                 f"seed {self.configuration.seeds[index]} stops: agent {self.regions[agent]} has "
-                f"a number that is not finite at step {steps[agent]}"
+                f"a non-finite value at step {steps[agent]}"
             )
         if found and len(self.diverged) < len(self.trainings):
             found[-1] += "; the other seeds continue"
@@ -221,5 +221,5 @@ def memory_there() -> int:
 
 
 def has_diverged(training: Training) -> bool:
-    """Whether an agent has met a number that is not finite."""
+    """Whether an agent has met a non-finite value."""
     return bool((np.asarray(training.diverged_at) != HEALTHY).any())

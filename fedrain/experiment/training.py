@@ -40,7 +40,7 @@ CHECKPOINT_SECONDS = 20.0
 
 
 class Episode(NamedTuple):
-    """What a callback is told after each episode.
+    """What a callback receives after each episode.
 
     Args:
         episode: Its number, from 1.
@@ -127,7 +127,7 @@ class Session:
             yield
         except BaseException:
             if self.trainer.whole and self.trainer.episode > before:
-                with suppress(Exception):  # what ended the run is what is told
+                with suppress(Exception):  # what ended the run is what is reported
                     self._save()
             raise
         self._save()
@@ -215,7 +215,7 @@ def train(
     if on_episode is not None and not callable(on_episode):
         raise InputError(f"on_episode is a function of an Episode, not {on_episode!r}")
     if configuration is not None and options:
-        raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
+        raise InputError(f"{', '.join(options)}: is already part of the configuration")
     if accept_changes:
         accept(out, resume, Named(*(options.get(kind) for kind in KINDS)))
     if configuration is None:
@@ -286,6 +286,6 @@ def _starting_from(configuration: Configuration, run: Run) -> tuple[Configuratio
     shapes = [leaf.shape for leaf in jax.tree.leaves(fresh)]
     if [leaf.shape for leaf in jax.tree.leaves(picked)] != shapes:
         raise InputError(
-            f"{run.folder}: its policies do not fit: other sizes of what is seen or set"
+            f"{run.folder}: its policies do not fit: observations or actions differ in size"
         )
     return replace(configuration, start_from=file_digest(run.folder / WEIGHTS)), picked

@@ -83,7 +83,7 @@ def federate(
     if "start_from" in options:
         raise InputError(NO_START)
     if configuration is not None and options:
-        raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
+        raise InputError(f"{', '.join(options)}: is already part of the configuration")
     prepare(simulation=engine == "simulation")
     if accept_changes:
         accept_federated(out, resume, Named(*(options.get(kind) for kind in KINDS)))
@@ -139,7 +139,7 @@ def play(
 
 
 def accept_federated(out: str | Path | None, resume: bool, named: Named) -> None:
-    """Note in a federation's folder that it goes on with the sources that these things have now."""
+    """Note in a federation's folder that it continues with today's sources of these things."""
     accept(out, resume, named, check_kept)
 
 
@@ -150,4 +150,4 @@ def check_kept(configuration: Configuration, out: Path) -> None:
     checkpoints.check()
     path = out / "federation" / "round.safetensors"
     if path.exists() and read_note(path).get("identity") != configuration.identity:
-        raise InputError(f"{path}: the checkpoint is of another configuration")
+        raise InputError(f"{path}: the checkpoint belongs to another configuration")

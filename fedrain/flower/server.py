@@ -30,7 +30,7 @@ from fedrain.io import flatten, unflatten, write_arrays, write_json
 from fedrain.reading import read_arrays, read_json
 
 UNFEDERATED_ROUND = 5  # episodes between reports where nothing is averaged
-LOST_ROUNDS = 3  # in a row, of which no region had a reply that could be used: then it is over
+LOST_ROUNDS = 3  # in a row, in which no reply was usable: then it has failed
 
 
 class Round(NamedTuple):
@@ -165,7 +165,7 @@ class Federation:
             raise FailureError(f"{self.out}: no region has played an episode: there is no result")
         if lost := [r for r in range(self.configuration.agents) if r not in self.heard]:
             listed = ", ".join(map(str, lost))
-            self.say(f"region {listed}: nothing was learnt; its policy is the one it began with")
+            self.say(f"region {listed}: nothing was learnt; its policy is still the initial one")
 
     def _episodes_done(self) -> int:
         return self.rounds[self.finished].first if self.finished < len(self.rounds) else 0
@@ -209,9 +209,9 @@ class Federation:
         self.lost += 1
         if self.lost == LOST_ROUNDS:
             raise FailureError(
-                f"{self.out}: no region had a reply that could be used in round "
-                f"{self.finished + 1} of {len(self.rounds)}, tried {LOST_ROUNDS} times: nothing "
-                "was learnt in it; --resume plays it again"
+                f"{self.out}: no region gave a usable reply in round "
+                f"{self.finished + 1} of {len(self.rounds)}, after {LOST_ROUNDS} attempts; "
+                "--resume tries it again"
             )
 
     def _distance(self) -> np.ndarray:
@@ -240,7 +240,7 @@ class Federation:
             return
         arrays, note = kept
         if note.get("identity") != self.configuration.identity:
-            raise InputError(f"{self.out}: the checkpoint is of another configuration")
+            raise InputError(f"{self.out}: the checkpoint belongs to another configuration")
 
         def under(prefix: str) -> dict[str, np.ndarray]:
             return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
@@ -255,7 +255,7 @@ class Federation:
         right = is_integer(finished) and 0 <= finished <= len(self.rounds)
         right = right and all(isinstance(one, list) for one in (heard, foreign))
         if not right or not isinstance(name, str) or any(r not in regions for r in heard + foreign):
-            raise InputError(f"{where} is damaged: it does not tell how far it is")
+            raise InputError(f"{where} is damaged: it does not record how far the run had got")
         try:
             self.strategy.restore(under("strategy/"))
         except KeyError:
@@ -280,9 +280,9 @@ def open_run(configuration: Configuration, out: Path, resume: bool, strategy: st
     path = out / "federation.json"
     if path.exists():
         if (held := read_json(path).get("strategy")) != strategy:
-            raise InputError(f"{out}: was begun with --strategy {held}, not {strategy}")
+            raise InputError(f"{out}: was started with --strategy {held}, not {strategy}")
     elif (out / "checkpoint").exists():
-        raise InputError(f"{out}: fedrain train was at work there: choose another --out")
+        raise InputError(f"{out}: is a folder of fedrain train: choose another --out")
     elif not Run.is_finished(out):
         write_json(path, {"strategy": strategy})
 

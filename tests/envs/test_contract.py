@@ -239,7 +239,7 @@ class Misnamed(Layered):
         ({"model_options": {"weather": 1.0}}, "a model that is made already takes no options"),
         ({"model": Misnamed(), "target": np.zeros(6)}, "no field can be called 'target'"),
         ({"model": 7}, "int has no columns"),
-        ({"latitudes": 12}, "your model decides for itself"),
+        ({"latitudes": 12}, "of the energy balance model only"),
     ],
 )  # fmt: skip
 def test_bad_options(given, message):
