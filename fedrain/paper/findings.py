@@ -33,7 +33,7 @@ NEVER = "nofed"
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class BaselineFigures:
     """What one model without agents has in the paper's task.
 
     Args:
@@ -52,7 +52,7 @@ class Yardstick:
 
 
 @cache
-def yardsticks() -> dict[str, Yardstick]:
+def baseline_figures() -> dict[str, BaselineFigures]:
     """Static model and proportional controller, played now, with their response to a forcing."""
     environment = make("ebm-v1")
     fixed = jnp.asarray(environment.static_actions, jnp.float32)
@@ -65,7 +65,7 @@ def yardsticks() -> dict[str, Yardstick]:
     found = {}
     for name, (baseline, (control, held)) in acting.items():
         answer = respond(environment, control, held, (DOUBLING,), 0, None)["model"][DOUBLING]
-        found[name] = Yardstick(
+        found[name] = BaselineFigures(
             baseline.skill.globe,
             (float(baseline.returns.mean()) - worst) / (best - worst),
             baseline.errors[OUTGOING_LONGWAVE.name],
@@ -154,7 +154,7 @@ def message(results: Results, limit: float | None) -> str:
     Returns:
         What agents reach, beside the static model and what learns nothing.
     """
-    result, known = leading(results), yardsticks()
+    result, known = leading(results), baseline_figures()
     one = result.cell.agents == 1
     how = "" if one else " federated" if result.cell.scheme != NEVER else " separate"
     optimal = "" if limit is None else f", and optimal control {limit:.2f} K"
@@ -246,7 +246,7 @@ def how_near_the_limit(results: Results, optimal: Mapping[str, Skill]) -> str:
     if not there:
         return "Not run yet."
     best = min(there, key=lambda result: result.globe().mean)
-    rule = yardsticks()["proportional"]
+    rule = baseline_figures()["proportional"]
     reached = [reproduction(results, cell) for cell in experiments()]
     beaten = [r for r in reached if r is not None and r.globe().mean < rule.error]
     limit = optimal.get(reference_of(best.cell))
@@ -261,7 +261,7 @@ def how_near_the_limit(results: Results, optimal: Mapping[str, Skill]) -> str:
 
 def what_is_rewarded() -> str:
     """What a low error says in these tasks, with the budget and the response of the thermostat."""
-    fixed, rule = yardsticks()["static"], yardsticks()["proportional"]
+    fixed, rule = baseline_figures()["static"], baseline_figures()["proportional"]
     return (
         f"These tasks reward a thermostat: a proportional controller, which learns nothing, has "
         f"{rule.error:.2f} K, but its outgoing longwave radiation is {rule.longwave:.0f} W m⁻² off "

@@ -176,7 +176,7 @@ def _content(results: Results, folder: Path, series: Series, claims: list[Claim]
             "globe": round(static_skill().globe, 4),
         },
         "references": references,
-        "yardsticks": {key: vars(one) for key, one in findings.yardsticks().items()},
+        "baselines": {key: vars(one) for key, one in findings.baseline_figures().items()},
         "leading": findings.leading(results).cell.name,
         "byScheme": _names(findings.side_by_side(results, findings.by_scheme())),
         "byAlgorithm": _names(findings.side_by_side(results, findings.by_algorithm())),

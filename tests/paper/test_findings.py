@@ -51,9 +51,9 @@ def test_message(paper):
     assert found.message(single, None).startswith("One agent brings")
 
 
-def test_yardsticks_are_those_of_the_page_on_responses():
+def test_baselines_are_those_of_the_page_on_responses():
     """docs/response.md says them; the fluxes of the static model follow from its parameters."""
-    fixed, rule = (found.yardsticks()[name] for name in ("static", "proportional"))
+    fixed, rule = (found.baseline_figures()[name] for name in ("static", "proportional"))
     shown = [fixed.longwave, fixed.warming, rule.error, rule.longwave, rule.above, rule.warming]
     assert shown == pytest.approx([13.8, 1.85, 1.53, 70.5, 17, 0.04], abs=0.05)
     assert (fixed.share, fixed.above) == (0.0, 0.0)
@@ -72,7 +72,7 @@ def test_mean_flux_of_the_static_model(paper):
     for name in "AB":
         data[f"episode_{name}"] = data[f"episode_{name}"] * 0 + values[name]
     longwave, above = found.mean_flux(Result(result.cell, data))
-    assert longwave == pytest.approx(found.yardsticks()["static"].longwave, abs=0.01)
+    assert longwave == pytest.approx(found.baseline_figures()["static"].longwave, abs=0.01)
     assert above == 0
 
 

@@ -1,7 +1,7 @@
 /* The four questions: each figure shows what stands for the paper's experiments. */
 
 const globes = reproductions.flatMap((c) => c.globes);
-const bestLimit = Math.min(...Object.values(data.references).map((r) => r.globe), data.yardsticks.proportional.error);
+const bestLimit = Math.min(...Object.values(data.references).map((r) => r.globe), data.baselines.proportional.error);
 const GLOBE = [Math.min(bestLimit, ...globes) / 1.15, Math.max(...globes) * 1.1];
 const levelOf = (key, value) => ({ ...data.styles[key], value });
 const seedsOf = (cell, look, more = {}) =>
@@ -9,7 +9,7 @@ const seedsOf = (cell, look, more = {}) =>
 const MARKS = { seed: "a seed", mean: "mean and its 95 % interval (Student’s t)" };
 const COMMON = () => [
   levelOf("static", data.static.globe),
-  levelOf("proportional", data.yardsticks.proportional.error),
+  levelOf("proportional", data.baselines.proportional.error),
   ...(data.references["limit-shared"] ? [levelOf("limit", data.references["limit-shared"].globe)] : []),
 ];
 /* Which preset each of them is of, where they differ. */
@@ -65,7 +65,7 @@ function showAlgorithm() {
 }
 
 function showLimit() {
-  const known = data.yardsticks;
+  const known = data.baselines;
   const limit = data.references["limit-shared"];
   const alone = (key, mean) => ({
     label: label(key), title: label(key), marks: [{ ...data.styles[key], name: label(key), mean, shape: "diamond" }],
