@@ -185,15 +185,14 @@ def skill_figure(
         for edge in bands[1:]:
             axes.axvline(edge - 0.5, color=GRID, linewidth=0.6)
     figure.suptitle(f"{style(algo).label}: areaWRMSE (K), {INTERVAL}")
-    entries = {}
+    entries: dict[str, Any] = {}
     for axes in panels.flat:
         marks, names = axes.get_legend_handles_labels()
         entries |= dict(zip(names, marks, strict=True))
     order = sorted(entries, key=PUBLISHED.__eq__)  # ours first
-    figure.legend(
-        [entries[name] for name in order], order, frameon=False, loc="outside lower center",
-        ncols=len(entries), fontsize="small", columnspacing=1.2,
-    )  # fmt: skip
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(order)}
+    marks = [entries[name] for name in order]
+    figure.legend(marks, order, frameon=False, fontsize="small", columnspacing=1.2, **place)
     return figure
 
 

@@ -15,7 +15,8 @@ from fedrain.baselines import known_limit, proportional, static
 from fedrain.baselines.proportional import proportional_control
 from fedrain.baselines.response import DOUBLING, hold_actions, respond
 from fedrain.climate import Skill
-from fedrain.climate.climatology import OUTGOING_LONGWAVE, ncep_profiles
+from fedrain.climate.climatology import ncep_profiles
+from fedrain.climate.fields import OUTGOING_LONGWAVE
 from fedrain.climate.physics import above_black_body
 from fedrain.envs import make
 from fedrain.paper.claims import Claim
@@ -174,7 +175,7 @@ def does_federation_help(results: Results) -> str:
         if (pair := together(results, (cell, replace(cell, scheme=NEVER)))) is None:
             continue
         averaged, alone = (result.globe() for result in pair)
-        gains.append((averaged.mean - alone.mean, *pair))
+        gains.append((averaged.mean - alone.mean, pair[0], pair[1]))
         if differ(averaged, alone) >= LEVEL:
             alike += 1
         elif averaged.mean < alone.mean:
@@ -217,11 +218,11 @@ def which_algorithm(results: Results) -> str:
         return "Not run yet: no experiment has all three algorithms."
     first, *rest = sorted(lowest, key=lambda algo: -lowest[algo])
     told = f" (in {clearly[first]} of them Welch’s test tells it from both others)"
-    others = " and ".join(f"{style(a).label} in {lowest[a] or 'none'}" for a in rest)
+    beside = " and ".join(f"{style(a).label} in {lowest[a] or 'none'}" for a in rest)
     costs = ", ".join(f"{_cost(results, a):.1f} with {style(a).label}" for a in PRESETS)
     return (
         f"{style(first).label} has the lowest mean error in {lowest[first]} of {number} "
-        f"experiments{told}, {others}. A step of an agent takes, in core-milliseconds, {costs}."
+        f"experiments{told}, {beside}. A step of an agent takes, in core-milliseconds, {costs}."
     )
 
 

@@ -20,7 +20,8 @@ from jaxtyping import Float
 
 from fedrain.baselines import static
 from fedrain.climate import BAND_NAMES, EnergyBalanceModel, ParameterTable
-from fedrain.climate.climatology import OUTGOING_LONGWAVE, ncep_profiles
+from fedrain.climate.climatology import ncep_profiles
+from fedrain.climate.fields import OUTGOING_LONGWAVE
 from fedrain.envs import make
 from fedrain.io import write_whole
 from fedrain.paper import findings

@@ -354,16 +354,21 @@ def test_claims_by_verdict(report):
             found = page.find_elements(By.CSS_SELECTOR, "#claim-list summary > span:first-child")
             return [statement.text for statement in found if statement.text]
 
+        def press(what):
+            show = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
+            page.execute_script(show, what)
+            what.click()
+
         every = shown()
         assert len(every) == 48
         found = []
         every_label, *labels = page.find_elements(By.CSS_SELECTOR, "#claim-choice label")
         for label in labels:
-            label.click()
+            press(label)
             wait_for(page, lambda label=label: len(shown()) == int(label.text.split()[-1]))
             found += shown()
         assert sorted(found) == sorted(every)
-        every_label.click()
+        press(every_label)
         wait_for(page, lambda: shown() == every)
 
         # A sign and a word for each verdict, in every source of figures: no colour is needed.
@@ -374,10 +379,7 @@ def test_claims_by_verdict(report):
         assert {len(row) for row in tiles} == {3}
         signs = {(tile[0], tile[1:]) for row in tiles for tile in row}
         assert len({sign for sign, _ in signs}) == len({word for _, word in signs}) == len(signs)
-        first = page.find_element(By.CSS_SELECTOR, "#claim-list summary")
-        show = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
-        page.execute_script(show, first)
-        first.click()
+        press(page.find_element(By.CSS_SELECTOR, "#claim-list summary"))
         evidence = page.find_element(By.CSS_SELECTOR, "#claim-list details[open] dl").text
         assert "Mann–Whitney" in evidence
 
