@@ -5,6 +5,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+## PyTorch for the CPU, before what else asks for it: by itself that brings gigabytes of CUDA. A
+## machine that cannot reach this index takes what its own has.
+TORCH  := --no-deps --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0
 
 .PHONY: run test test-slow test-lowest test-newest test-mutants test-libraries fuzz chaos lint types proto docs dist bench \
 	bench-training bench-before study-libraries clean
@@ -99,6 +102,7 @@ bench-before: $(VENV)/.installed
 ## Speed of training against sbx, stable-baselines3 and the reference implementation (brings PyTorch).
 bench-training:
 	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet $(TORCH)
 	.venv-peers/bin/python -m pip install --quiet -e '.[climlab]' -r benchmarks/requirements.txt
 	.venv-peers/bin/python benchmarks/training_speed.py
 	.venv-peers/bin/python benchmarks/agents_cost.py
@@ -116,6 +120,7 @@ clean:
 
 .venv-libraries/.installed: pyproject.toml studies/libraries.txt
 	$(PYTHON) -m venv .venv-libraries
+	.venv-libraries/bin/python -m pip install --quiet $(TORCH)
 	.venv-libraries/bin/python -m pip install --quiet -e '.[test]' -r studies/libraries.txt
 	@touch $@
 

@@ -2,12 +2,15 @@
 
 import csv
 import io
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, zip_longest
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 from unicodedata import combining, east_asian_width
 
 from fedrain.io import write_whole
@@ -175,3 +178,12 @@ def _width(text: str) -> int:
 
 def _escape(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
+
+
+def finite(value: Any) -> Any:
+    """The same with null for what is not finite, since JSON has no NaN."""
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

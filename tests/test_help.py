@@ -123,7 +123,7 @@ def quick(example):
     return [*words[1:], *more.split()]
 
 
-ALONE = ("federate server", "federate node", "federate climate", "gcm")
+ALONE = ("federate server", "federate node", "federate climate", "gcm", "watch")
 FIRST = "fedrain train --out runs/six-agents"
 #: What takes a second or two; the others are slow.
 CHEAP = (

@@ -11,15 +11,27 @@ import warnings
 from collections.abc import Callable, Sequence
 
 from fedrain import __version__
-from fedrain.cli import baseline, benchmark, envs, evaluate, federate, gcm, stability, train, tune
+from fedrain.cli import (
+    baseline,
+    benchmark,
+    envs,
+    evaluate,
+    federate,
+    film,
+    gcm,
+    stability,
+    train,
+    tune,
+    watch,
+)
 from fedrain.cli.messages import say, show_anywhere
 from fedrain.cli.parser import Parser
 from fedrain.errors import FailureError, InputError
 
 #: Commands as the help groups them: what is done to a policy, to its climate, to the paper.
 GROUPS = {
-    "train": (train, tune, federate),
-    "evaluate": (evaluate, baseline),
+    "train": (train, watch, tune, federate),
+    "evaluate": (evaluate, film, baseline),
     "models and tasks": (envs, stability, gcm),
     "the paper": (benchmark,),
 }

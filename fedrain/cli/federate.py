@@ -12,6 +12,7 @@ from fedrain.cli.options import (
     add_environment,
     add_experiment,
     add_references,
+    add_watch,
     environment_options,
     folder_and_configuration,
     references,
@@ -187,6 +188,7 @@ def add(commands: Any) -> None:
 def _add_federation(parser: argparse.ArgumentParser) -> None:
     add_experiment(parser)
     add_accept_changes(parser)
+    add_watch(parser)
     parser.add_argument("--from", dest="start_from", help=argparse.SUPPRESS)  # refused
     parser.add_argument(
         "--strategy", default="FedAvg", metavar="NAME", help="Flower's strategy (default: FedAvg)"
@@ -235,6 +237,7 @@ def _add_watchdog(parser: argparse.ArgumentParser) -> None:
 
 def _federate(options: argparse.Namespace, engine: str, run: "Engine") -> None:
     """Run a federation to its end, unless it has finished already."""
+    from fedrain.experiment.watching import watched
     from fedrain.flower.running import NO_START, accept_federated, play
 
     if options.start_from is not None:
@@ -243,7 +246,9 @@ def _federate(options: argparse.Namespace, engine: str, run: "Engine") -> None:
         accept_federated(options.out, options.resume, references(options))
     out, configuration = folder_and_configuration(options, f"-{engine}")
     times = options.round_seconds, options.wait_seconds
-    finish(play(configuration, out, options.resume, say, options.strategy, times, engine, run))
+    with watched(out, options.watch, options.page_port, say):
+        done = play(configuration, out, options.resume, say, options.strategy, times, engine, run)
+    finish(done)
 
 
 def _prepare(*, simulation: bool = False) -> None:

@@ -3,7 +3,6 @@
 import argparse
 import codecs
 import json
-import math
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -57,12 +56,6 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def print_json(values: Mapping[str, Any]) -> None:
     """One JSON object on standard output; what is not finite is null, for JSON has no NaN."""
-    print(json.dumps(_finite(values), allow_nan=False))
+    from fedrain.tables import finite  # here, since JAX takes a second
 
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(json.dumps(finite(values), allow_nan=False))

@@ -57,6 +57,26 @@ def add_experiment(parser: argparse.ArgumentParser, extend: bool = False) -> Non
     )
 
 
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a page that shows the run."""
+    parser.add_argument(
+        "--watch", action="store_true", help="show the run while it trains, in a browser here"
+    )
+    add_port(parser)
+
+
+def add_port(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says where the page is."""
+    parser.add_argument(
+        "--port",
+        dest="page_port",
+        type=int,
+        default=0,
+        metavar="N",
+        help="port of the page on 127.0.0.1 (default: 0, any that is free)",
+    )
+
+
 def add_accept_changes(parser: argparse.ArgumentParser) -> None:
     """Add the option to resume with what has changed."""
     parser.add_argument(

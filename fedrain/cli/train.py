@@ -8,6 +8,7 @@ from fedrain.cli.options import (
     REFERENCES,
     add_accept_changes,
     add_experiment,
+    add_watch,
     folder_and_configuration,
     references,
 )
@@ -51,6 +52,7 @@ def add(commands: Any) -> None:
         help="start from the policies of this run (default: new agents)",
     )
     add_accept_changes(parser)
+    add_watch(parser)
     parser.set_defaults(command=_run)
 
 
@@ -79,4 +81,5 @@ def _run(options: argparse.Namespace) -> None:
         say_if_unchecked(before)
     out, configuration = folder_and_configuration(options)
     more: dict[str, Any] = {"start_from": before, "figures": False, "progress": True}
+    more |= {"watch": options.watch, "port": options.page_port}
     finish(train(configuration, out, options.resume, say, **more))

@@ -168,11 +168,11 @@ def _temperature(dataset: "xarray.Dataset", variable: str | None) -> "xarray.Dat
         if name in by_name:
             return by_name[name]
     for standard in TEMPERATURE_STANDARD_NAMES:
-        for field in fields.values():
-            if field.attrs.get("standard_name") == standard:
+        for called, field in fields.items():
+            if standard in (called.lower(), field.attrs.get("standard_name")):
                 return field
     raise InputError(
-        f"no temperature: looked for {', '.join(TEMPERATURE_NAMES)} or a standard_name "
+        f"no temperature: looked for {', '.join(TEMPERATURE_NAMES)}, or a name or standard_name "
         f"{', '.join(TEMPERATURE_STANDARD_NAMES)}, found {_listed(dataset.data_vars)}"
     )
 

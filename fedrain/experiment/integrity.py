@@ -70,6 +70,30 @@ def check_returns(path: Path, data: xr.Dataset, configuration: Configuration) ->
     check_dataset(path, data, coordinates, {"returns": each} | _there(known, data))
 
 
+def check_course(path: Path, data: xr.Dataset, configuration: Configuration) -> None:
+    """Refuse a dataset that is not the course of this experiment."""
+    environment = configuration.make_environment()
+    layout, number = Layout(environment.model), len(environment.model.columns)
+    places = {name: variable.values for name, variable in layout.coordinates.items()}
+    episodes = data["episode"].values if "episode" in data.variables else np.zeros(0)
+    rising = episodes.dtype.kind in "iu" and episodes.ndim == 1 and (np.diff(episodes) > 0).all()
+    if not (rising and len(episodes) and 1 <= episodes[0] <= episodes[-1]):
+        raise InputError(f"{path}: its coordinate 'episode' is not that of the run")
+    if episodes[-1] > configuration.episodes:
+        raise InputError(f"{path}: has more episodes than the run")
+    lead = ("episode", "seed")
+    variables: dict[str, tuple[str, ...]] = {}
+    optional: dict[str, tuple[str, ...]] = {}
+    for field in environment.judged_fields:
+        at = _dimensions(layout.field(field, np.zeros(field.shape(number))))
+        optional |= dict.fromkeys((field.name, f"target_{field.name}"), (*lead, *at))
+    for row in environment.learnt:
+        one = layout.parameter(row, np.zeros(row.shape(number)))
+        variables[row.symbol] = (*lead, *_dimensions(one))
+    seeds = _who(configuration)["seed"]
+    check_dataset(path, data, {"seed": seeds, **places}, variables | _there(optional, data))
+
+
 def check_skill(path: Path, data: xr.Dataset, configuration: Configuration) -> None:
     """Refuse a dataset that is not the skill of this experiment."""
     environment = configuration.make_environment()

@@ -12,6 +12,7 @@ from fedrain.experiment.configuration import KINDS, Configuration, Named
 from fedrain.experiment.folder import Say, accept, checkpoints_of
 from fedrain.experiment.run import Run
 from fedrain.experiment.training import chosen
+from fedrain.experiment.watching import watched
 from fedrain.io import alone_in
 from fedrain.reading import read_note
 
@@ -56,6 +57,8 @@ def federate(
     wait_seconds: float = 300.0,
     accept_changes: bool = False,
     figures: bool = True,
+    watch: bool = False,
+    port: int = 0,
     **options: Any,
 ) -> Run:
     """Train an experiment over Flower into a folder, or resume the run that is there.
@@ -73,6 +76,8 @@ def federate(
         accept_changes: Resume with a model, task or algorithm of your own whose source has changed
             since, a mended one say; the run's configuration lists what was accepted.
         figures: Whether figures are drawn in the folder at the end.
+        watch: Whether a page on this machine shows the run, and its nodes, while it trains.
+        port: Of the page; 0: any that is free.
         options: Arguments of :func:`fedrain.configure`.
 
     Returns:
@@ -91,7 +96,8 @@ def federate(
         configuration = chosen(None if out is None else Path(out), resume, options)
     out = Path("runs") / f"{configuration.name}-{engine}" if out is None else Path(out)
     times = round_seconds, wait_seconds
-    run = play(configuration, out, resume, say, strategy, times, engine, find_engine(engine))
+    with watched(out, watch, port, say):
+        run = play(configuration, out, resume, say, strategy, times, engine, find_engine(engine))
     if figures:
         from fedrain.experiment.report import write_figures
 
@@ -133,7 +139,11 @@ def play(
         federation = Federation(configuration, out, resume, say, strategy, *times)
         with alone_in(out):
             say(f"{configuration.name} over Flower ({called}), into {out}")
-            engine(federation)
+            try:
+                engine(federation)
+            except BaseException:
+                federation.live.write("stopped")
+                raise
     named = configuration.named
     return Run(out, named.env, named.model, named.algo)
 

@@ -17,7 +17,9 @@ from fedrain.agents.step import start_training
 from fedrain.climate.columns import is_integer
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.course import Course
 from fedrain.experiment.folder import Say, open_folder, say_if_new
+from fedrain.experiment.live import Live
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.results import write_results
 from fedrain.experiment.run import Run
@@ -130,6 +132,9 @@ class Federation:
         self.heard: set[int] = set()  # regions of which at least one reply could be used
         self.averaged = True  # whether the arrays have what was learnt in the last round
         self.failure: Exception | None = None
+        self.live = Live(configuration, out)
+        self.course: Course | None = None  # of a federation in this process
+        self.answered: dict[int, int] = {}  # the last round of which a region's reply was used
         self.store: Store = RoundFile(out / "federation" / "round.safetensors")
 
     def run(self, network: FlowerGrid) -> None:
@@ -149,6 +154,7 @@ class Federation:
         )
         strategy.plan, strategy.done = self._plan, self._done
         self._begin = time.perf_counter()
+        self._tell_watchers()
         while self.finished < len(self.rounds):  # a round that is lost is played again
             strategy.rounds_before = self.finished
             strategy.start(network, self.arrays, num_rounds=1, timeout=self.round_seconds)
@@ -156,7 +162,9 @@ class Federation:
         local = [self.local[region]["actor"] for region in range(configuration.agents)]
         actors = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves, axis=1)), *local)
         foreign = bool(strategy.foreign)
-        write_results(configuration, actors, self.history, self.out, foreign)
+        self.live.write("writing")
+        write_results(configuration, actors, self.history, self.out, foreign, self.course)
+        self.live.write("finished")
         self.store.remove()
 
     def _check_result(self) -> None:
@@ -181,6 +189,7 @@ class Federation:
         arrays: ArrayRecord | None,
     ) -> None:
         now = self.rounds[self.finished]
+        self.answered |= dict.fromkeys(learnt, self.finished + 1)
         if not learnt:
             self._lose()
             return
@@ -203,10 +212,28 @@ class Federation:
         seconds = (time.perf_counter() - self._begin) / now.episodes
         self._begin = time.perf_counter()
         self.progress.show(episodes.stop, self.history["returns"][episodes.stop - 1], seconds)
+        self._tell_watchers()
+
+    def _tell_watchers(self) -> None:
+        """How far it is, and how each region's node is doing."""
+        regions = range(self.configuration.agents)
+        nodes = [
+            {
+                "connected": region in self.roster.nodes,
+                "answered": self.answered.get(region, 0),  # in this session of the server
+                "heard": region in self.heard,
+            }
+            for region in regions
+        ]
+        rounds = {"finished": self.finished, "all": len(self.rounds), "tries": self.lost}
+        done = self.rounds[self.finished - 1] if self.finished else None
+        episode = 0 if done is None else done.first + done.episodes
+        self.live.tell(episode, self.history, self.course, nodes=nodes, rounds=rounds)
 
     def _lose(self) -> None:
         """A round from which nothing came is none, and a federation of such has no result."""
         self.lost += 1
+        self._tell_watchers()
         if self.lost == LOST_ROUNDS:
             raise FailureError(
                 f"{self.out}: no region gave a usable reply in round "

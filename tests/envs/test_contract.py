@@ -230,7 +230,7 @@ class Misnamed(Layered):
         ({"tiles": (3, 1)}, "tiles divide rows of latitude–longitude columns"),
         ({"judge": [AIR], "target": {AIR: np.zeros((6, 2))}}, "has 6 columns of 3 levels"),
         ({"judge": [AIR], "target": np.full((6, 3), np.nan)}, "air_temperature has a value"),
-        ({"target": {"snow": 1.0}}, "no judged field, for which there is a target, 'snow'"),
+        ({"target": {"snow": 1.0}}, "no judged field 'snow'"),
         ({"judge": [AIR], "target": {AIR: "there.nc"}}, "there is no such file"),
         ({"model": HostLayered(), "judge": [AIR], "target": EnergyBalanceModel},
          "a target must be numbers"),
