@@ -192,7 +192,8 @@ def _tables(options: argparse.Namespace) -> None:
 def _figures(options: argparse.Namespace) -> None:
     from fedrain.paper import load_results, make_figures
 
-    paths = make_figures(load_results(_results(options)), Path(options.out))
+    folder = _results(options)
+    paths = make_figures(load_results(folder), Path(options.out), folder)
     say(f"{len(paths)} files in {options.out}")
 
 
