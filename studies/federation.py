@@ -11,8 +11,8 @@ each network.
 Three errors, area-weighted, in K, after an episode without exploration: in the agent's own climate,
 in climates that it has not seen (a sun 2 % brighter or dimmer, other starts), and of the late agent
 in its own climate. Intervals are interquartile means with 95 % bootstrap intervals over the seeds
-(Agarwal et al. 2021). They are worked out here: rliable, theirs, had its last release in August 2024
-and of it this needs two functions.
+(Agarwal et al. 2021). They are worked out here: rliable, theirs, had its last release in August
+2024, and of it this needs two functions.
 
     python studies/federation.py plan                  # what is missing, in order of worth
     python studies/federation.py run [--only PATTERN]  # train it; stop and start again at will
@@ -26,6 +26,7 @@ A cell's name is its preset, its scheme, its episodes of data, and a member that
 import argparse
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -39,12 +40,15 @@ from federation_trials import (
     UPDATE,
     WARMUP,
     Trial,
+    of_values,
     run_trial,
     trials,
 )
-from federation_tuning import FACTORS, SEEDS, tuned
+from federation_tuning import FACTORS, SEEDS, keep, reached, tries, tuned
 from iqm import interval_text
 
+from fedrain.cli.options import add_engine
+from fedrain.cluster import check_engine, connected
 from fedrain.errors import InputError
 from fedrain.experiment.resolve import from_dict
 from fedrain.io import claim, write_json
@@ -77,14 +81,14 @@ def show_plan(missing: list[Trial], number: int, seeds: int, folder: Path) -> No
     print(f"{len(missing)} of {number} to train: about {hours:.1f} core-hours")
 
 
-def is_done(trial: Trial, options: argparse.Namespace, say: bool) -> bool:
-    """Whether a cell is there; it is trained if that is to be said. Others' are left to them."""
+def is_done(trial: Trial, options: argparse.Namespace, train: bool) -> bool:
+    """Whether a cell is there, or now is; what another process is at is left to that."""
     path = options.folder / f"{trial.name}.json"
-    if not say and not path.exists():
+    if not train and not path.exists():
         return False
     setting = options.algo, options.seeds, options.latitudes
     with claim(LOCKS / f"tuning-{trial.preset}-{trial.tuned_as}.lock") as mine:
-        chosen = tuned(options.folder, trial, *setting, print if say and mine else None)
+        chosen = tuned(options.folder, trial, *setting, print if train and mine else None)
     if chosen is None:
         return False
     configuration = trial.configuration(*setting, chosen)
@@ -93,13 +97,45 @@ def is_done(trial: Trial, options: argparse.Namespace, say: bool) -> bool:
             held = from_dict(read_json(path)["configuration"])
             if held.identity == configuration.identity:
                 return True
-        if not say or not mine:
+        if not train or not mine:
             return False
         result = run_trial(trial, configuration)
         write_json(path, {"name": trial.name, "configuration": configuration.as_dict(), **result})
     own = interval_text(np.array(result["policy"]["own"]))
     print(f"{trial.name}: {own} K, {result['core_seconds']:.0f} core-s", flush=True)
     return True
+
+
+def run_on_cluster(plan: list[Trial], options: argparse.Namespace) -> None:
+    """All that is missing: first what the hyperparameters are chosen by, then the cells."""
+    setting = options.algo, options.seeds, options.latitudes
+    kinds = {(one.preset, one.tuned_as): one for one in plan}
+    tried = {kind: tries(options.folder, one, *setting) for kind, one in kinds.items()}
+    asked = {
+        f"tuning {'-'.join(kind)} {i}": (kinds[kind], *setting, values)
+        for kind, (_, left) in tried.items()
+        for i, values in enumerate(left)
+    }
+
+    def keep_try(name: str, errors: dict[str, float]) -> None:
+        trial, *_, values = asked[name]
+        keep(options.folder, trial, tried[trial.preset, trial.tuned_as][0], values, errors)
+
+    with connected(options.address, print) as cluster:
+        failed = cluster.run(reached, asked, keep_try, print)
+        cells = dict[str, tuple[Trial, dict[str, Any]]]()
+        for trial in plan:
+            chosen = tuned(options.folder, trial, *setting, None)
+            if chosen is not None and not is_done(trial, options, train=False):
+                cells[trial.name] = trial, trial.configuration(*setting, chosen).as_dict()
+
+        def keep_cell(name: str, result: dict[str, Any]) -> None:
+            path = options.folder / f"{name}.json"
+            write_json(path, {"name": name, "configuration": cells[name][1], **result})
+
+        failed += cluster.run(of_values, cells, keep_cell, print)
+    if failed:
+        raise SystemExit(f"{len(failed)} failed: run it again")
 
 
 def main() -> None:
@@ -113,6 +149,7 @@ def main() -> None:
     parser.add_argument("--algo", default="td3")
     parser.add_argument("--latitudes", type=int, default=24, metavar="N")
     parser.add_argument("--folder", type=Path, default=RESULTS / "federation", metavar="DIR")
+    add_engine(parser)
     options = parser.parse_args()
     plan = [one for one in trials() if fnmatch(one.name, options.only)]
     if not plan:
@@ -124,10 +161,13 @@ def main() -> None:
         show(options.folder, images if options.folder.parent == RESULTS else options.folder)
         return
     jax.config.update("jax_num_cpu_devices", 1)  # agents that meet at every step wait for cores
+    if check_engine(options.engine, options.address) and options.what == "run":
+        run_on_cluster(plan, options)
+        return
     missing = list[Trial]()
     for trial in plan:
         try:
-            if not is_done(trial, options, options.what == "run"):
+            if not is_done(trial, options, train=options.what == "run"):
                 missing.append(trial)
         except InputError as error:
             print(f"{trial.name}: cannot be: {error}")

@@ -14,6 +14,7 @@ from fedrain.envs.episode import State
 from fedrain.experiment import Configuration, configure
 from fedrain.experiment.evaluation import Evaluation, evaluate
 from fedrain.experiment.held import hold
+from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.federation import Sharing, mean_network
 
@@ -163,7 +164,7 @@ def suns() -> Float[np.ndarray, "agent 2"]:
 
 
 def climate(environment: Environment, shift: float = 0.0, away: tuple[int, ...] = ()) -> EnvParams:
-    """Of each agent its own sun, or one that it has not seen; where one is away, its neighbour's."""
+    """Of each agent its own sun, or one that it has not seen; of one away, its neighbour's."""
     own = suns() + shift
     for agent in away:
         own[agent] = own[agent - 1]
@@ -226,6 +227,11 @@ def run_trial(trial: Trial, configuration: Configuration) -> dict[str, Any]:
         "core_seconds": float(trainer.history["core_seconds"].sum()),
         "diverged": len(trainer.diverged),
     }
+
+
+def of_values(trial: Trial, values: dict[str, Any]) -> dict[str, Any]:
+    """The same, for a worker of a cluster."""
+    return run_trial(trial, from_dict(values))
 
 
 def present() -> tuple[float, ...]:

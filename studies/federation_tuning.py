@@ -48,26 +48,48 @@ def tuned(
         latitudes: Of the grid.
         say: Called with a line for each trial; without it nothing is tried.
     """
+    kept, left = tries(folder, trial, algo, seeds, latitudes)
+    if left and say is None:
+        return None
+    for values in left:
+        errors = reached(trial, algo, seeds, latitudes, values)
+        keep(folder, trial, kept, values, errors)
+        if say is not None:
+            say(f"{path_of(folder, trial).stem}: {values} {errors['own']:.3f} K")
+    best = min(kept["trials"], key=lambda one: one["errors"]["own"])
+    return {name: best[name] for name in FACTORS}
+
+
+def tries(
+    folder: Path, trial: Trial, algo: str, seeds: int, latitudes: int
+) -> tuple[dict[str, Any], list[dict[str, float]]]:
+    """What has been tried of a preset and kind of scheme, and what is left to try."""
     path = path_of(folder, trial)
-    asked = Trial(trial.preset, trial.tuned_as, ASKED)
-    base = asked.configuration(algo, SEEDS[:seeds], latitudes, {})
-    held: dict[str, Any] = {"configuration": base.as_dict(), "trials": []}
+    base = asked(trial).configuration(algo, SEEDS[:seeds], latitudes, {})
+    kept: dict[str, Any] = {"configuration": base.as_dict(), "trials": []}
     if path.exists():
         found = read_json(path)
         if from_dict(found["configuration"]).identity == base.identity:
-            held = found
-    done = {(one["learning_rate"], one["exploration_noise"]) for one in held["trials"]}
-    for values in grid(base):
-        if tuple(values.values()) in done:
-            continue
-        if say is None:
-            return None
-        errors = reached(asked, asked.configuration(algo, SEEDS[:seeds], latitudes, values))
-        held["trials"].append(values | {"errors": errors})
-        write_json(path, held)
-        say(f"{path.stem}: {values} {errors['own']:.3f} K")
-    best = min(held["trials"], key=lambda one: one["errors"]["own"])
-    return {name: best[name] for name in FACTORS}
+            kept = found
+    done = [{name: one[name] for name in FACTORS} for one in kept["trials"]]
+    return kept, [values for values in grid(base) if values not in done]
+
+
+def keep(
+    folder: Path,
+    trial: Trial,
+    kept: dict[str, Any],
+    values: dict[str, float],
+    errors: dict[str, float],
+) -> None:
+    """Add what one try has reached to those that are kept, in their file, too."""
+    kept["trials"].append(values | {"errors": errors})
+    write_json(path_of(folder, trial), kept)
+
+
+def asked(trial: Trial) -> Trial:
+    """What is tried for a preset and kind of scheme."""
+    return Trial(trial.preset, trial.tuned_as, ASKED)
 
 
 def grid(base: Configuration) -> list[dict[str, float]]:
@@ -79,8 +101,12 @@ def grid(base: Configuration) -> list[dict[str, float]]:
     return [dict(zip(FACTORS, one, strict=True)) for one in product(*values)]
 
 
-def reached(trial: Trial, configuration: Configuration) -> dict[str, float]:
+def reached(
+    trial: Trial, algo: str, seeds: int, latitudes: int, values: dict[str, float]
+) -> dict[str, float]:
     """Interquartile mean of the errors of each kind in K; the program is compiled once for all."""
+    trial = asked(trial)
+    configuration = trial.configuration(algo, SEEDS[:seeds], latitudes, values)
     judged = configuration.make_environment()
     trainer = train_whole(TrialTrainer(configuration, learning(trial, judged)))
     errors = judge(trainer, judged, trainer.actors())

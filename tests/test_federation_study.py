@@ -118,7 +118,8 @@ def test_of_one_memory_a_member_is_absent_or_lies(study):
         study.learning(study.Trial("fedrain", "shared", 10, member), judged)
         for member in study.MEMBERS
     )
-    assert study.MEMBER in good.regions and study.MEMBER in hostile.regions
+    assert study.MEMBER in good.regions
+    assert study.MEMBER in hostile.regions
     assert study.MEMBER not in silent.regions
     sun = silent.params.forcing["solar"]
     np.testing.assert_array_equal(sun[study.MEMBER], sun[study.MEMBER - 1])
@@ -148,11 +149,10 @@ def test_every_preset_and_kind_of_scheme_is_tuned_by_the_same_trials(study, monk
     import federation_tuning as tuning
 
     asked = []
+    assert min(tuning.SEEDS) >= 100
 
-    def reached(trial, configuration):
-        values = configuration.hyperparameters
+    def reached(trial, algo, seeds, latitudes, values):
         asked.append((trial.preset, trial.tuned_as, values["learning_rate"]))
-        assert min(configuration.seeds) >= 100
         wrong = abs(np.log(values["learning_rate"] / 0.0034 / 3)) + values["exploration_noise"]
         return {"own": float(wrong), "unseen": 0.0, "late": 0.0}
 
@@ -162,7 +162,8 @@ def test_every_preset_and_kind_of_scheme_is_tuned_by_the_same_trials(study, monk
     assert tuning.tuned(tmp_path, trial, *setting, None) is None
     chosen = tuning.tuned(tmp_path, trial, *setting, lambda _: None)
     assert chosen == {"learning_rate": pytest.approx(0.0102), "exploration_noise": 0.5}
-    assert len(asked) == 9 and {one[1] for one in asked} == {"every1"}
+    assert len(asked) == 9
+    assert {one[1] for one in asked} == {"every1"}
     assert tuning.tuned(tmp_path, trial, *setting, None) == chosen  # kept, and not tried again
     for other in (study.Trial("paper", "never", 5), study.Trial("published", "every5", 10)):
         before = len(asked)
@@ -218,7 +219,8 @@ def test_tables_and_figure_of_whatever_is_there(study, tmp_path, capsys):
     assert "| averaged after every episode | 3 | 7.00 [" in told
     assert "| 8.00 [" in told.partition("that misbehaves")[2]
     assert "| 30.0" in told.partition("that misbehaves")[2]
-    assert "| averaged after every episode | – | – | 3.00 [2.99, 3.01] (11 up, 0 down)" in told
+    assert "| averaged after every episode | – | – | 3.0" in told.partition("gain in K")[2]
+    assert "(11 up, 0 down)" in told
     assert (tmp_path / "federation-fedrain.png").exists()
     stored = {path.stem: read_json(path) for path in tmp_path.glob("*.json")}
     found = gains(stored, "fedrain", "every1", 10, "own")

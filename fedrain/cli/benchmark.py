@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrain.cli.messages import add_json, print_json, say
+from fedrain.cli.options import add_engine
 from fedrain.errors import InputError
 
 
@@ -17,7 +18,12 @@ def add(commands: Any) -> None:
     state = names.add_parser("status", help="what is done, what is running, how long is left")
     tables = names.add_parser("tables", help="skill tables, claims, limit, quirks, cost")
     figures = names.add_parser("figures", help="return curves, zonal skill, evolution")
-    for parser in (run, state):
+    slurm = names.add_parser("slurm", help="a job array for Slurm: an index for each missing cell")
+    slurm.add_argument("--cores", type=int, default=2, metavar="N", help="for each cell (2)")
+    slurm.add_argument(
+        "--hours", type=float, default=12.0, metavar="H", help="the longest a cell may take (12)"
+    )
+    for parser in (run, state, slurm):
         parser.add_argument("--only", metavar="PATTERN", help="cells whose name matches (*-v3-*)")
         parser.add_argument(
             "--work",
@@ -26,13 +32,14 @@ def add(commands: Any) -> None:
             help="checkpoints of cells that are not done (runs/benchmark)",
         )
     run.add_argument("--jobs", type=int, metavar="N", help="cells at once (measured)")
+    add_engine(run)
     for parser, out in ((tables, "results/tables"), (figures, "results/figures")):
         parser.add_argument("--out", default=out, metavar="DIR", help=f"where to ({out})")
     report = names.add_parser("report", help="one HTML page that needs no network")
     report.add_argument(
         "--out", default="results/report.html", metavar="FILE", help="(results/report.html)"
     )
-    for parser in (run, state, tables, figures, report):
+    for parser in (run, state, slurm, tables, figures, report):
         parser.add_argument(
             "--results",
             default="results/paper",
@@ -42,14 +49,25 @@ def add(commands: Any) -> None:
     add_json(state)
     run.set_defaults(command=_run)
     state.set_defaults(command=_status)
+    slurm.set_defaults(command=_slurm)
     tables.set_defaults(command=_tables)
     figures.set_defaults(command=_figures)
     report.set_defaults(command=_report)
 
 
 def _run(options: argparse.Namespace) -> None:
-    from fedrain.paper import Store, cells, cores_used, jobs_for, make_references, run_jobs
+    from fedrain.cluster import check_engine
+    from fedrain.paper import (
+        Store,
+        cells,
+        cores_used,
+        jobs_for,
+        make_references,
+        run_jobs,
+        run_on_cluster,
+    )
 
+    on_cluster = check_engine(options.engine, options.address)
     store, matrix = Store(options.results, options.work), cells(options.only)
     if options.jobs is not None and options.jobs < 1:
         raise InputError(f"--jobs must be at least 1, not {options.jobs}")
@@ -60,7 +78,10 @@ def _run(options: argparse.Namespace) -> None:
                 missing.append(cell)
         except InputError as error:  # reported at the end: the others can be trained
             damaged.append(error)
-    if missing or not damaged:
+    if on_cluster:
+        run_on_cluster(store, missing, options.address, say, options.jobs)
+        missing = []
+    elif missing or not damaged:
         make_references(store, say)
     jobs = options.jobs
     if missing and jobs is None:
@@ -98,6 +119,13 @@ def _status(options: argparse.Namespace) -> None:
     print(Table("", ["cell", "state", "minutes", "expected"], lines, words=2).text())
     done = sum(row["state"] == "done" for row in rows)
     print(f"{done} of {len(rows)} cells done; about {left / 3600:.1f} h to go")
+
+
+def _slurm(options: argparse.Namespace) -> None:
+    from fedrain.paper import Store, cells, slurm_script
+
+    store = Store(options.results, options.work)
+    print(slurm_script(store, cells(options.only), options.cores, options.hours), end="")
 
 
 def _tables(options: argparse.Namespace) -> None:

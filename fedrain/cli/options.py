@@ -51,6 +51,21 @@ def add_experiment(parser: argparse.ArgumentParser, extend: bool = False) -> Non
     )
 
 
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say whether the work goes to other machines."""
+    parser.add_argument(
+        "--engine",
+        default="local",
+        metavar="NAME",
+        help="local: on this machine (default); ray: on a Ray cluster",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="of the Ray cluster, machine:port or auto (default: a new one of this machine)",
+    )
+
+
 def add_accept_changes(parser: argparse.ArgumentParser) -> None:
     """Add the option to resume with what has changed."""
     parser.add_argument(
