@@ -7,6 +7,7 @@ passes pieces and answers on with pickle, between processes of the person who ru
 whoever can reach one of its ports can run code on it (SECURITY.md).
 """
 
+import logging
 import os
 import socket
 import time
@@ -146,7 +147,7 @@ def connected(address: str | None, say: Say) -> Iterator[Cluster]:
                 ray.init(
                     address="local" if address is None else address,
                     log_to_driver=False,
-                    logging_level="CRITICAL",
+                    logging_level=logging.CRITICAL,
                     runtime_env={"env_vars": WORKER},
                     **own,
                 )
