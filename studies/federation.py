@@ -47,7 +47,7 @@ from federation_trials import (
 from federation_tuning import FACTORS, SEEDS, keep, reached, tries, tuned
 from iqm import interval_text
 
-from fedrain.cli.options import add_engine
+from fedrain.cli.messages import add_engine
 from fedrain.cluster import check_engine, connected
 from fedrain.errors import InputError
 from fedrain.experiment.resolve import from_dict

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from cells import RESULTS, ahead, kept, markdown, skill_of, trained
 
-from fedrain.cli.options import add_engine
+from fedrain.cli.messages import add_engine
 from fedrain.climate import BAND_NAMES
 from fedrain.experiment import Configuration, configure
 from fedrain.paper import Cell, Sample, cells, load_results, published_bands
