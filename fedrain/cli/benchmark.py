@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fedrain.cli.messages import add_json, print_json, say
+from fedrain.cli.messages import add_engine, add_json, print_json, say
 from fedrain.errors import InputError
 
 RESULTS = "results/paper"
@@ -52,7 +52,24 @@ def add(commands: Any) -> None:
         "",
         {"Into a folder of your choice": "--out figures"},
     )
-    for parser in (run, state):
+    slurm = _add(
+        names,
+        "slurm",
+        "print a job array for Slurm: an index for each missing cell",
+        "",
+        {"Two cores for each cell": "--cores 2 > job.sh"},
+    )
+    slurm.add_argument(
+        "--cores", type=int, default=2, metavar="N", help="for each cell (default: 2)"
+    )
+    slurm.add_argument(
+        "--hours",
+        type=float,
+        default=12.0,
+        metavar="H",
+        help="the longest that a cell may take (default: 12)",
+    )
+    for parser in (run, state, slurm):
         parser.add_argument(
             "--only",
             metavar="PATTERN",
@@ -70,6 +87,7 @@ def add(commands: Any) -> None:
         metavar="N",
         help="cells trained at once (default: as many as the cores allow)",
     )
+    add_engine(run)
     for parser, out in ((tables, "results/tables"), (figures, "results/figures")):
         parser.add_argument(
             "--out", default=out, metavar="DIR", help=f"folder to write to (default: {out})"
@@ -87,7 +105,7 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="file to write (default: results/report.html)",
     )
-    for parser in (run, state):
+    for parser in (run, state, slurm):
         parser.add_argument(
             "--results",
             default=RESULTS,
@@ -104,6 +122,7 @@ def add(commands: Any) -> None:
     add_json(state)
     run.set_defaults(command=_run)
     state.set_defaults(command=_status)
+    slurm.set_defaults(command=_slurm)
     tables.set_defaults(command=_tables)
     figures.set_defaults(command=_figures)
     report.set_defaults(command=_report)
@@ -125,8 +144,18 @@ def _results(options: argparse.Namespace) -> Path:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from fedrain.paper import Store, cells, cores_used, jobs_for, make_references, run_jobs
+    from fedrain.cluster import check_engine
+    from fedrain.paper import (
+        Store,
+        cells,
+        cores_used,
+        jobs_for,
+        make_references,
+        run_jobs,
+        run_on_cluster,
+    )
 
+    on_cluster = check_engine(options.engine, options.address)
     store, matrix = Store(options.results, options.work), cells(options.only)
     if options.jobs is not None and options.jobs < 1:
         raise InputError(f"--jobs must be at least 1, not {options.jobs}")
@@ -137,7 +166,10 @@ def _run(options: argparse.Namespace) -> None:
                 missing.append(cell)
         except InputError as error:  # reported at the end: the others can be trained
             damaged.append(error)
-    if missing or not damaged:
+    if on_cluster:
+        run_on_cluster(store, missing, options.address, say, options.jobs)
+        missing = []
+    elif missing or not damaged:
         make_references(store, say)
     jobs = options.jobs
     if missing and jobs is None:
@@ -177,6 +209,13 @@ def _status(options: argparse.Namespace) -> None:
     print(f"{done} of {len(rows)} cells done; about {left / 3600:.1f} h to go")
 
 
+def _slurm(options: argparse.Namespace) -> None:
+    from fedrain.paper import Store, cells, slurm_script
+
+    store = Store(options.results, options.work)
+    print(slurm_script(store, cells(options.only), options.cores, options.hours), end="")
+
+
 def _tables(options: argparse.Namespace) -> None:
     from fedrain.paper import agreement_table, cells, load_results, make_tables
     from fedrain.paper.results import missing_cells
@@ -192,7 +231,8 @@ def _tables(options: argparse.Namespace) -> None:
 def _figures(options: argparse.Namespace) -> None:
     from fedrain.paper import load_results, make_figures
 
-    paths = make_figures(load_results(_results(options)), Path(options.out))
+    folder = _results(options)
+    paths = make_figures(load_results(folder), Path(options.out), folder)
     say(f"{len(paths)} files in {options.out}")
 
 

@@ -59,3 +59,18 @@ def print_json(values: Mapping[str, Any]) -> None:
     from fedrain.tables import finite  # here, since JAX takes a second
 
     print(json.dumps(finite(values), allow_nan=False))
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say whether the work goes to other machines."""
+    parser.add_argument(
+        "--engine",
+        default="local",
+        metavar="NAME",
+        help="local: on this machine (default); ray: on a Ray cluster",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="of the Ray cluster, machine:port or auto (default: a new one of this machine)",
+    )

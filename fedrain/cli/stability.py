@@ -211,8 +211,8 @@ def _hysteresis(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]
     from fedrain.plotting import save_figure
 
     result = _tipping(branch, options)
-    if not options.step > 0:
-        raise InputError(f"--step must be positive, not {options.step:g}")
+    if not (options.step > 0 and np.isfinite(options.step)):
+        raise InputError(f"--step must be positive and finite, not {options.step:g}")
     tips = [fold.solar for fold in branch.folds]
     margin = 4 * options.step
     solar = stairs(max(tips) + margin, min(tips) - margin, options.step)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrain.cli import values
-from fedrain.cli.messages import add_json, print_json, say
+from fedrain.cli.messages import add_engine, add_json, print_json, say
 from fedrain.cli.options import add_setting, chosen_configuration
 
 FIRST_SEED = 100  # experiments are reported on the seeds from 0: they must not be tuned on
@@ -43,17 +43,20 @@ def add(commands: Any) -> None:
     preset = "file for the best preset (default: studies/NAME.toml)"
     parser.add_argument("--study", type=values.place, metavar="FILE", help=study)
     parser.add_argument("--out", type=values.place, metavar="FILE", help=preset)
+    add_engine(parser)
     add_json(parser)
     parser.set_defaults(command=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
     from fedrain.climate.columns import check_count
+    from fedrain.cluster import check_engine
     from fedrain.errors import InputError
     from fedrain.experiment.configuration import MOST_SEEDS
     from fedrain.tables import counted
     from fedrain.tuning import Tuning, load_space, tune
 
+    check_engine(options.engine, options.address)
     number = 1 if options.seeds is None else options.seeds
     if isinstance(number, int):
         check_count("the number of seeds", number, 0, MOST_SEEDS)
@@ -76,7 +79,7 @@ def _run(options: argparse.Namespace) -> None:
     if out.suffix != ".toml":
         raise InputError(f"{out}: a preset is a file that ends in .toml")
     say(f"{configuration.name}, {counted(len(configuration.seeds), 'seed')} a trial, study {study}")
-    found = tune(tuning, study, options.trials, out, say)
+    found = tune(tuning, study, options.trials, out, say, options.engine, options.address)
     if options.json:
         print_json(found)
     else:

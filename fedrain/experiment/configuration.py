@@ -226,6 +226,11 @@ def _hash(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
+def references(configuration: Configuration) -> Named:
+    """What an experiment takes from outside, as another process of this machine can name it."""
+    return Named(**{kind: getattr(configuration, kind) for kind in configuration.sources})
+
+
 def averages_after(episode: int, episodes: int, sync_every: int) -> bool:
     """Whether agents are averaged after this episode, counted from 0: every K, but the last.
 

@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from fedrain import __version__
 from fedrain.errors import FailureError, InputError
+from fedrain.experiment.configuration import references
 from fedrain.flower import watchdog
 from fedrain.flower.credentials import Credentials, make_credentials
 from fedrain.flower.internals import POLL_SECONDS, Runtime, run_server_app
-from fedrain.flower.messages import references
 from fedrain.flower.programs import (
     HERE,
     STOP_SECONDS,

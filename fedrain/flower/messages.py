@@ -139,11 +139,6 @@ def needed(values: Any, named: Named) -> Named:
     return Named(**taken)
 
 
-def references(configuration: Configuration) -> Named:
-    """What an experiment takes from outside, as another process of this machine can name it."""
-    return Named(**{kind: getattr(configuration, kind) for kind in configuration.sources})
-
-
 def reply_metrics(
     region: int, history: dict[str, np.ndarray], episodes: int, foreign: bool = False
 ) -> MetricRecord:
