@@ -34,7 +34,7 @@ from fedrain.reading import read_json
 HERE = Path(__file__).parent.parent
 RESULTS, RUNS = HERE / "results" / "studies" / "gcm_earth", HERE / "runs" / "gcm_earth"
 SEEDS = (0, 1, 2)
-EPISODES = 6
+EPISODES, LENGTH = 8, 60
 #: Days of a mean, how many of them a judged year has after one to settle, and a warmer one.
 PART, PARTS, WARM_PARTS = 30, 12, 6
 #: States of the record's second year before that from which these runs start: the 1st of December.
@@ -45,7 +45,13 @@ RIVALS, SEASONS = {"enki": "EnKI", "gradient": "gradient"}, 15
 FLUXES = ("outgoing_longwave", "absorbed_shortwave")
 OPTIONS: dict[str, Any] = {
     "env": "gcm-ncep", "algo": "ddpg", "preset": "forecast", "sharing": "shared",
-    "settings": {"warmup_steps": 60, "updates": 8, "critics": 2, "batch_size": 128},
+    "episode_length": LENGTH,
+    "settings": {
+        "warmup_steps": 120, "updates": 8, "critics": 4, "batch_size": 256,
+        "learning_rate": 0.001, "exploration_noise": 0.5,
+        # Of epslw, which all set together.
+        "common_noise": True, "common_hold": 10, "common_constant": True,
+    },
 }  # fmt: skip
 
 
@@ -69,7 +75,7 @@ def train(seed: int) -> None:
     write_json(RESULTS / f"{seed}.json", {
         "label": f"agents, seed {seed}",
         "seed": seed,
-        "days": EPISODES * earth().episode_length,
+        "days": EPISODES * LENGTH,
         "seconds": round(time.perf_counter() - begin, 1),
         "core_seconds": round(time.process_time() - core, 1),
         "returns": np.round(returns, 2).tolist(),
@@ -195,7 +201,7 @@ def search(rival: str, seed: int) -> None:
         shown: dict[str, Any] = model.target_at(record.at(step))
         return shown
 
-    begin, core, days = time.perf_counter(), time.process_time(), EPISODES * earth().episode_length
+    begin, core, days = time.perf_counter(), time.process_time(), EPISODES * LENGTH
     if rival == "enki":
         found = list(enki_constants(earth(), seed, days, True, known, SEASONS))
     else:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gcm_tables import FIELDS, Results, earth_results, relative, stored
+from gcm_tables import FIELDS, WAYS, Results, earth_results, latest, relative, stored
 from matplotlib.axes import Axes
 
 from fedrain.climate import EarthCirculationModel, GeneralCirculationModel
@@ -46,7 +46,9 @@ PANELS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def make() -> None:
     """All of them, into the images of the documentation."""
-    found = stored()
+    every = stored()
+    found = {way: latest(every, way) for way in (*WAYS, "static", "truth")}
+    found = {way: results for way, results in found.items() if results}
     parameters(found)
     learning(found)
     if all("by_latitude" in one for cell in ("static", "shared", "truth") for one in found[cell]):
