@@ -152,9 +152,11 @@ def learn(name: str, seed: int) -> Iterator[Found]:
             found[str(one.episode)] = {s: v.tolist() for s, v in now().items()}
             write_json(kept, found)
 
-    session = Session(experiment, folder, lambda text: print(text, file=sys.stderr), tell, False)
-    with alone_in(folder):
-        session.run()
+    if points - set(map(int, found)):
+        say = lambda text: print(text, file=sys.stderr)  # noqa: E731
+        session = Session(experiment, folder, say, tell, False)
+        with alone_in(folder):
+            session.run()
     for episode in sorted(map(int, found)):
         values = {s: np.array(v) for s, v in found[str(episode)].items()}
         yield episode * environment.episode_length, values
@@ -173,7 +175,7 @@ def distance(values: dict[str, np.ndarray]) -> dict[str, float]:
 
 def find(name: str, seed: int) -> dict[str, Any]:
     """Train or search one seed of a cell, and judge what it found."""
-    cell = CELLS[name]
+    cell, resumed = CELLS[name], (RUNS / f"{name}-{seed}").exists()
     begin, core = time.perf_counter(), time.process_time()
     found = list(cell.search(seed, cell.days) if cell.search else learn(name, seed))
     seconds, core_seconds = time.perf_counter() - begin, time.process_time() - core
@@ -188,8 +190,9 @@ def find(name: str, seed: int) -> dict[str, Any]:
         "label": cell.label,
         "seed": seed,
         "days": days,
-        "seconds": round(seconds, 1),
-        "core_seconds": round(core_seconds, 1),
+        # Of a run that was cut short, what it took in all is not known.
+        "seconds": None if resumed else round(seconds, 1),
+        "core_seconds": None if resumed else round(core_seconds, 1),
         "parameters": rounded(values),
         "curve": curve,
         **forecast_errors(values, (1,)),

@@ -26,7 +26,6 @@ from fedrain.baselines.response import WARMER
 from fedrain.envs import Environment, make
 from fedrain.experiment import configure
 from fedrain.experiment.evaluation import policy_actions
-from fedrain.experiment.run import Run
 from fedrain.experiment.training import Session
 from fedrain.io import alone_in, write_json
 from fedrain.reading import read_json
@@ -49,8 +48,6 @@ OPTIONS: dict[str, Any] = {
     "settings": {
         "warmup_steps": 120, "updates": 8, "critics": 4, "batch_size": 256,
         "learning_rate": 0.001, "exploration_noise": 0.5,
-        # Of epslw, which all set together.
-        "common_noise": True, "common_hold": 10, "common_constant": True,
     },
 }  # fmt: skip
 
@@ -66,18 +63,20 @@ def train(seed: int) -> None:
     folder = RUNS / str(seed)
     experiment = configure(seeds=[seed], episodes=EPISODES, **OPTIONS)
     session = Session(experiment, folder, lambda text: print(text, file=sys.stderr), None, False)
-    begin, core = time.perf_counter(), time.process_time()
-    with alone_in(folder):
-        session.run()
+    begin, core, resumed = time.perf_counter(), time.process_time(), session.trainer.episode > 0
+    if session.trainer.episode < EPISODES:
+        with alone_in(folder):
+            session.run()
     actors = jax.tree.map(lambda leaf: leaf[0], session.trainer.actors())
     every = by_day(experiment, actors)
-    returns = Run(folder).returns.returns.isel(seed=0).mean("agent").values
+    returns = np.reshape(session.trainer.history["returns"], (EPISODES, -1)).mean(1)
     write_json(RESULTS / f"{seed}.json", {
         "label": f"agents, seed {seed}",
         "seed": seed,
         "days": EPISODES * LENGTH,
-        "seconds": round(time.perf_counter() - begin, 1),
-        "core_seconds": round(time.process_time() - core, 1),
+        # Of a run that was cut short, what it took in all is not known.
+        "seconds": None if resumed else round(time.perf_counter() - begin, 1),
+        "core_seconds": None if resumed else round(time.process_time() - core, 1),
         "returns": np.round(returns, 2).tolist(),
         # Every fifth day of the year: between them policies change little.
         "parameters": {s: np.round(v[::5], 4).tolist() for s, v in every.items()},
@@ -152,21 +151,30 @@ def free_run(table: dict[str, Any], parts: int, warmer: float = 0.0) -> dict[str
     return {"seen": seen, "known": known}
 
 
+def compared(shown: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Root mean square errors of means over as many days as the task judges by, and biases."""
+    columns, parts = earth().model.columns, earth().judged_over // PART
+    errors, bias = {}, {}
+    for name, _ in earth().judged:
+        apart = shown["seen"][name] - shown["known"][name]
+        bias[name] = np.round(apart, 3).tolist()
+        over = apart.reshape(-1, parts, *apart.shape[1:]).mean(1)
+        squares = (over**2).reshape(len(over), len(columns), -1).mean((0, 2))
+        errors[name] = round(float(np.sqrt(columns.mean(squares))), 4)
+    return errors, bias
+
+
 def judge(table: dict[str, Any]) -> dict[str, Any]:
     """Errors, energy budget, and the response to a warmer sea."""
     columns = earth().model.columns
-    usual, warm = free_run(table, PARTS), free_run(table, WARM_PARTS, WARMER)["seen"]
+    usual = free_run(table, PARTS)
+    errors, bias = compared(usual)
+    print(f"{errors}: {total(errors):.3f}", flush=True)
+    warm = free_run(table, WARM_PARTS, WARMER)["seen"]
 
     def globe(shown: dict[str, Any], name: str, parts: int = PARTS) -> float:
         return float(columns.mean(shown[name][:parts].mean(0)))
 
-    errors, bias = {}, {}
-    for name, _ in earth().judged:
-        apart = usual["seen"][name] - usual["known"][name]
-        bias[name] = np.round(apart, 3).tolist()
-        over = apart.reshape(-1, earth().judged_over // PART, *apart.shape[1:]).mean(1)
-        squares = (over**2).reshape(len(over), len(columns), -1).mean((0, 2))
-        errors[name] = round(float(np.sqrt(columns.mean(squares))), 4)
     leaves, enters = (globe(usual["seen"], name) for name in FLUXES)
     # Of the same days with and without.
     longwave, shortwave = (
