@@ -2,7 +2,7 @@
 
 A thing has the same colour in every figure: the target is black, the static model grey, our model
 blue, the published results orange, optimal control green. Colours are from the Okabe–Ito palette,
-which colour-blind readers can tell apart, with three of Paul Tol's muted ones where it has too few.
+which colour-blind readers can distinguish, with three of Paul Tol's muted ones added.
 Each curve also has a line style of its own, and each bar a hatching, for print.
 """
 

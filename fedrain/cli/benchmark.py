@@ -7,37 +7,99 @@ from typing import Any
 from fedrain.cli.messages import add_json, print_json, say
 from fedrain.errors import InputError
 
+RESULTS = "results/paper"
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    names = commands.add_parser("benchmark", help="the paper's experiment matrix").add_subparsers(
-        required=True, metavar="WHAT"
+    names = commands.add_parser(
+        "benchmark",
+        help="reproduce the paper: train its experiments, and compare",
+        description="Reproduce the paper: train its matrix of experiments (a cell is one "
+        "experiment with ten seeds), and compare the results with the published figures. Stored "
+        "results come with the package.",
+        examples={
+            "Tables from the stored results": "fedrain benchmark tables",
+            "One page to explore them": "fedrain benchmark report",
+        },
+    ).add_subparsers(required=True, metavar="WHAT")
+    run = _add(
+        names,
+        "run",
+        "train the cells that are missing",
+        "Each cell takes up to half an hour. Interrupt it at will: the same command resumes.",
+        {"One cell": "--only '*-v3-a6-fed05-ddpg-paper'"},
     )
-    run = names.add_parser("run", help="train what is missing; stop and resume at will")
-    state = names.add_parser("status", help="what is done, what is running, how long is left")
-    tables = names.add_parser("tables", help="skill tables, claims, limit, quirks, cost")
-    figures = names.add_parser("figures", help="return curves, zonal skill, evolution")
+    state = _add(
+        names,
+        "status",
+        "show which cells are done, and the time left",
+        "",
+        {"Cells of ebm-v3": "--only '*-v3-*'"},
+    )
+    tables = _add(
+        names,
+        "tables",
+        "write all tables beside the published figures",
+        "Skill, agreement with the published means, tests of the paper's claims, share of the "
+        "limit, implementation quirks and cost, as Markdown, LaTeX and CSV.",
+        {"Into a folder of your choice": "--out tables"},
+    )
+    figures = _add(
+        names,
+        "figures",
+        "draw return curves, skill and evolution by latitude",
+        "",
+        {"Into a folder of your choice": "--out figures"},
+    )
     for parser in (run, state):
-        parser.add_argument("--only", metavar="PATTERN", help="cells whose name matches (*-v3-*)")
+        parser.add_argument(
+            "--only",
+            metavar="PATTERN",
+            help="cells whose name matches, such as *-v3-* (default: all)",
+        )
         parser.add_argument(
             "--work",
             default="runs/benchmark",
             metavar="DIR",
-            help="checkpoints of cells that are not done (runs/benchmark)",
+            help="checkpoints of unfinished cells (default: runs/benchmark)",
         )
-    run.add_argument("--jobs", type=int, metavar="N", help="cells at once (measured)")
-    for parser, out in ((tables, "results/tables"), (figures, "results/figures")):
-        parser.add_argument("--out", default=out, metavar="DIR", help=f"where to ({out})")
-    report = names.add_parser("report", help="one HTML page that needs no network")
-    report.add_argument(
-        "--out", default="results/report.html", metavar="FILE", help="(results/report.html)"
+    run.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="cells trained at once (default: as many as the cores allow)",
     )
-    for parser in (run, state, tables, figures, report):
+    for parser, out in ((tables, "results/tables"), (figures, "results/figures")):
+        parser.add_argument(
+            "--out", default=out, metavar="DIR", help=f"folder to write to (default: {out})"
+        )
+    report = _add(
+        names,
+        "report",
+        "write one HTML page to explore all results, offline",
+        "",
+        {"Into a file of your choice": "--out report.html"},
+    )
+    report.add_argument(
+        "--out",
+        default="results/report.html",
+        metavar="FILE",
+        help="file to write (default: results/report.html)",
+    )
+    for parser in (run, state):
         parser.add_argument(
             "--results",
-            default="results/paper",
+            default=RESULTS,
             metavar="DIR",
-            help="a file for each cell that is done (results/paper)",
+            help=f"folder of finished cells, a file for each (default: {RESULTS})",
+        )
+    for parser in (tables, figures, report):
+        parser.add_argument(
+            "--results",
+            metavar="DIR",
+            help=f"folder of finished cells (default: {RESULTS} if it exists, otherwise the "
+            "results that come with the package)",
         )
     add_json(state)
     run.set_defaults(command=_run)
@@ -45,6 +107,21 @@ def add(commands: Any) -> None:
     tables.set_defaults(command=_tables)
     figures.set_defaults(command=_figures)
     report.set_defaults(command=_report)
+
+
+def _add(names: Any, name: str, text: str, more: str, examples: dict[str, str]) -> Any:
+    whole = f"{text[0].upper()}{text[1:]}. {more}".strip()
+    commands = {shown: f"fedrain benchmark {name} {given}" for shown, given in examples.items()}
+    return names.add_parser(name, help=text, description=whole, examples=commands)
+
+
+def _results(options: argparse.Namespace) -> Path:
+    """The folder that was named, that of the checkout, or the results of the package."""
+    from fedrain.paper.results import PACKAGED
+
+    if options.results is not None:
+        return Path(options.results)
+    return PACKAGED if PACKAGED.exists() and not Path(RESULTS).exists() else Path(RESULTS)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -104,7 +181,7 @@ def _tables(options: argparse.Namespace) -> None:
     from fedrain.paper import agreement_table, cells, load_results, make_tables
     from fedrain.paper.results import missing_cells
 
-    results = load_results(options.results)
+    results = load_results(_results(options))
     paths = make_tables(results, Path(options.out))
     print(agreement_table(results).markdown())
     say(f"{len(paths)} files in {options.out}")
@@ -115,13 +192,13 @@ def _tables(options: argparse.Namespace) -> None:
 def _figures(options: argparse.Namespace) -> None:
     from fedrain.paper import load_results, make_figures
 
-    paths = make_figures(load_results(options.results), Path(options.out))
+    paths = make_figures(load_results(_results(options)), Path(options.out))
     say(f"{len(paths)} files in {options.out}")
 
 
 def _report(options: argparse.Namespace) -> None:
     from fedrain.paper import load_results, write_report
 
-    path = Path(options.out)
-    write_report(load_results(options.results), options.results, path)
+    path, folder = Path(options.out), _results(options)
+    write_report(load_results(folder), folder, path)
     say(f"{path}: {path.stat().st_size / 1e6:.1f} MB")

@@ -13,12 +13,34 @@ FIRST_SEED = 100  # experiments are reported on the seeds from 0: they must not 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("tune", help="find the hyperparameters of an experiment")
+    parser = commands.add_parser(
+        "tune",
+        help="search for hyperparameters",
+        description="Search for the hyperparameters of an experiment by trial (Optuna), and write "
+        "the best as a preset. Trials are kept in a study file: run the command again to continue, "
+        "or in several processes at once. Seeds begin at 100, since results are reported on seeds "
+        "from 0.",
+        examples={
+            "Fifty trials of TD3 with one agent": "fedrain tune --env ebm-v1 --algo td3",
+            "A search space and a preset of your own": (
+                "fedrain tune --trials 20 --space space.toml --out mine.toml"
+            ),
+        },
+    )
     add_setting(parser)
-    parser.add_argument("--trials", type=int, default=50, metavar="N", help="trials in all (50)")
-    parser.add_argument("--objective", default="skill", help="skill (default) or return")
-    parser.add_argument("--space", metavar="FILE", help="TOML file with your own search space")
-    study, preset = "the study's file (studies/NAME.journal)", "the preset (studies/NAME.toml)"
+    parser.add_argument(
+        "--trials", type=int, default=50, metavar="N", help="trials in all (default: 50)"
+    )
+    parser.add_argument(
+        "--objective", default="skill", help="what is maximised: skill or return (default: skill)"
+    )
+    parser.add_argument(
+        "--space",
+        metavar="FILE",
+        help="TOML file with your own search space (default: that of the algorithm)",
+    )
+    study = "file with the trials (default: studies/NAME.journal)"
+    preset = "file for the best preset (default: studies/NAME.toml)"
     parser.add_argument("--study", type=values.place, metavar="FILE", help=study)
     parser.add_argument("--out", type=values.place, metavar="FILE", help=preset)
     add_json(parser)

@@ -73,7 +73,7 @@ def run_whole(federation: Federation) -> None:
     """Run a federation with a process for every node, over TLS on this machine, and end them all.
 
     It is what separate machines would run, so it is slower than one process. What the nodes keep
-    stays in the run folder until the federation has finished; a climate starts anew in each round.
+    stays in the run folder until the federation has finished; a climate starts again in each round.
     """
     configuration = federation.configuration
     shared = configuration.make_environment().shared_climate

@@ -102,7 +102,7 @@ def from_arrays(arrays: ArrayRecord, like: Payload, sender: str) -> Payload:
 def round_config(
     configuration: Configuration, federation_id: str, first: int, episodes: int, adopt: bool
 ) -> ConfigRecord:
-    """What a region is told beside the weights."""
+    """What a region receives with the weights."""
     return ConfigRecord(
         {
             "configuration": json.dumps(configuration.as_dict()),

@@ -37,10 +37,10 @@ from fedrain.paper.tables import (
     agreement,
     agreement_table,
     cost_table,
-    habits_table,
     limit_table,
     missing_table,
     points_table,
+    quirks_table,
 )
 from fedrain.plotting import Line, half_width, interval, style
 from fedrain.tables import Table
@@ -153,7 +153,7 @@ def _content(results: Results, folder: Path, series: Series) -> dict[str, Any]:
         "tables": {
             "agreement": _table(agreement_table(results)),
             "points": _table(points_table(results)),
-            "habits": _table(habits_table(results)),
+            "quirks": _table(quirks_table(results)),
             "limit": _table(limit_table(results)),
             "cost": _table(cost_table(results)),
             "missing": _table(missing_table(results)),

@@ -65,6 +65,8 @@ POLICIES = ("local", "global")
 #: Sizes that are the same in every file.
 SIZES = {"step": EPISODE_STEPS, "lat": 96, "band": len(BAND_NAMES), "policy": len(POLICIES)}
 COLDEST, WARMEST = -150.0, 150.0  # °C: the range that packed temperatures cover
+#: The results that a wheel has; in a checkout they are in ``results/paper``.
+PACKAGED = Path(__file__).parent / "data" / "results"
 REMEDY = ": remove it and run the benchmark again"
 
 #: AreaWRMSE of the six bands in a cell, from south to north; None where a source has no such cell.
@@ -293,7 +295,7 @@ def load_results(folder: str | Path) -> Results:
             if result.data.sizes["seed"] > 1:
                 found[cell] = result
     if not found:
-        raise InputError(f"{folder}: holds no results: fedrain benchmark run makes them")
+        raise InputError(f"{folder}: holds no results: fedrain benchmark run computes them")
     return found
 
 

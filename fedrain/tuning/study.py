@@ -202,7 +202,7 @@ def tune(tuning: Tuning, path: Path, trials: int, out: Path, say: Say = print) -
     study = Study(path, tuning)
     study.run(trials, say)
     if study.best is None:
-        raise InputError(f"{path}: no trial of the study has come to its end: all were given up")
+        raise InputError(f"{path}: no trial of the study has finished: all were given up")
     values, value = study.best
     sign = -1 if tuning.objective == "return" else 1
     text = preset_of(tuning, values, f"{tuning.objective} {sign * value:.4f}", study.finished)

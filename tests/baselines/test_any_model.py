@@ -241,7 +241,7 @@ def test_netcdf_of_columns_and_levels(tmp_path):
 def test_what_is_said_of_a_limit_that_is_not_known():
     assert unknown_limit(make("ebm-v1")) is None
     told = unknown_limit(toy())
-    assert "`fedrain baseline limit`, with all options of the environment" in told
+    assert "`fedrain baseline limit`, with the same options of the environment" in told
     assert "not stored" in told
     assert "no gradient" in unknown_limit(toy(Host()))
     assert share_reached(toy(), -1.0) is None

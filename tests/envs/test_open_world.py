@@ -185,7 +185,7 @@ def test_every_learnt_parameter_changes_the_state():
     [
         ({"name": "ebm-v3", "analysis_every": 5}, "EnergyBalanceModel has no `analyse`"),
         ({"name": "ebm-twin", "analysis_every": -1}, "must be an integer from 0, not -1"),
-        ({"name": "ebm-twin", "target": np.zeros(96)}, "another at every step"),
+        ({"name": "ebm-twin", "target": np.zeros(96)}, "changes at every step"),
         ({"name": "ebm-energy", "smooth": -1.0}, "smooth must be a number from 0"),
         ({"name": "ebm-energy", "around": {"ozone": 3.0}}, "no judged field 'ozone'"),
         ({"name": "ebm-energy", "around": {"surface_temperature": -3}}, "a number from 0, not -3"),

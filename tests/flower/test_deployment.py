@@ -50,7 +50,7 @@ def test_two_nodes_and_a_climate(tmp_path):
         (["node", "--region", "0", "--server", "192.0.2.1:9", "--insecure"], "127.0.0.1 only"),
         (["climate", "--insecure", "--listen", "[::]:9001"], "127.0.0.1 only"),
         (["climate", "--insecure", "--listen", "127.0.0.1:1", "--late", "never"], "static"),
-        (["certificates", "keys", "--regions", "0"], "one region or more"),
+        (["certificates", "keys", "--regions", "0"], "at least one region"),
         (["--agents", "2", "server", "--insecure"], "--agents is given before server"),
         (["--resume", "server", "--insecure"], "--resume is given before server"),
         (["--target", "era5.nc", "climate", "--insecure"], "--target is given before climate"),

@@ -30,9 +30,9 @@ from fedrain.paper.tables import (
     agreement,
     cost_table,
     gain,
-    habits_table,
     limit_table,
     points_table,
+    quirks_table,
     skill_table,
     tidy_table,
 )
@@ -252,7 +252,7 @@ def test_table_in_three_forms():
 def test_numbers_for_programs_are_numbers(results):
     presets = ("published", "paper", "corrected")
     for table, words in (
-        (limit_table(results), 1), (points_table(results), 1), (habits_table(results), 1),
+        (limit_table(results), 1), (points_table(results), 1), (quirks_table(results), 1),
     ):  # fmt: skip
         header, *rows = csv.reader(io.StringIO(table.csv()))
         assert len(set(header)) == len(header)
@@ -281,7 +281,7 @@ def test_results_of_one_algorithm(results, tmp_path):
     """There are no quirks to compare, claims wait, and what is missing is named."""
     only = {cell: result for cell, result in results.items() if cell.algo == "ddpg"}
     assert make_tables(only, tmp_path)
-    assert (tmp_path / "habits.csv").read_text().count("\n") == 1
+    assert (tmp_path / "quirks.csv").read_text().count("\n") == 1
     missing = list(csv.DictReader(io.StringIO((tmp_path / "missing.csv").read_text())))
     assert {row["cell"] for row in missing} == {cell.name for cell in cells() if cell not in only}
     assert all(float(row["core-minutes, estimated"]) > 0 for row in missing)

@@ -171,7 +171,7 @@ def _kept(
             if not path.exists() or _ANEW:
                 _compute(path, key, compute, tell)
     arrays, _ = read_arrays(path)
-    return unflatten(like, arrays, f"{path}: delete it, and it is computed again")
+    return unflatten(like, arrays, f"{path}: delete it to have it computed again")
 
 
 @contextmanager
@@ -196,7 +196,7 @@ def _in_turn(lock: Path, tell: Say) -> Iterator[None]:
                 yield
                 return
         if not waiting:
-            tell("another process computes it")
+            tell("another process is computing it")
             waiting = True
         sleep(WAIT)
 
@@ -204,7 +204,7 @@ def _in_turn(lock: Path, tell: Say) -> Iterator[None]:
 def _compute(
     path: Path, key: dict[str, Any], compute: Callable[[Say], CirculationState], tell: Say
 ) -> None:
-    tell(f"computed once, and kept in {path.parent}")
+    tell(f"computed once and stored in {path.parent}")
     # A model may be asked for its start within a trace. A thread of its own is in none.
     with ThreadPoolExecutor(1) as apart:
         found = apart.submit(compute, tell).result()
