@@ -105,6 +105,12 @@ def latest(found: Results, way: str) -> list[dict[str, Any]]:
     return own if len(own) >= SEEDS else found.get(f"{way}{FIRST}", own)
 
 
+def complete(found: Results, ways: tuple[str, ...]) -> str:
+    """Which settings all these ways have every seed of, to be compared at as many days."""
+    whole = all(len(found.get(way, [])) >= SEEDS for way in ways)
+    return "" if whole else FIRST
+
+
 def distance_table(found: Results, cell: str = "shared") -> Table:
     """Distance from the truth over that of the default, by band; brackets: not identifiable."""
     known, rows = identifiable(), []
