@@ -17,7 +17,8 @@ from urllib.request import urlopen
 import pytest
 
 from fedrain.cli import _parser
-from tests.paper.test_report import FLAGS, WIDTHS
+from tests.paper.browser import FLAGS
+from tests.paper.test_report import WIDTHS
 from tests.test_language import dialect
 
 ROOT = Path(__file__).parent.parent
