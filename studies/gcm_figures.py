@@ -190,7 +190,7 @@ def through_the_year(north: Any, static: dict[str, Any], learnt: list[dict[str, 
         figure.colorbar(mesh, ax=list(row), label="Model minus reanalysis (W m⁻²)")
     for axes in grid[1]:
         axes.set_xlabel("Day of the judged year")
-    save_figure(figure, IMAGES / "gcm-earth-year.png")
+    save_for_pages(figure, IMAGES / "gcm-earth-year.png")
 
 
 def before_and_after(

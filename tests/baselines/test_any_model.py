@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from fedrain.baselines import (
     constant,
+    enki,
     known_limit,
     limit,
     random,
@@ -243,7 +244,7 @@ def test_what_is_said_of_a_limit_that_is_not_known():
     told = unknown_limit(toy())
     assert "`fedrain baseline limit`, with the same options of the environment" in told
     assert "not stored" in told
-    assert "no gradient" in unknown_limit(toy(Host()))
+    assert "not differentiable" in unknown_limit(toy(Host()))
     assert share_reached(toy(), -1.0) is None
     worst = static(toy()).returns.mean()
     assert share_reached(toy(), worst / 2, best=0.0) == pytest.approx(0.5)
@@ -267,8 +268,8 @@ def test_which_limits_are_known():
 
 def test_the_prior_of_neighbours_is_alike(monkeypatch):
     """Standard normal everywhere, and correlated by distance, across the date line too."""
-    enki = import_module("fedrain.baselines.enki")  # a function by that name hides it
-    monkeypatch.setattr(enki, "CORRELATION", 40.0)  # degrees, since these columns are far apart
+    module = import_module("fedrain.baselines.enki")  # a function by that name hides it
+    monkeypatch.setattr(module, "CORRELATION", 40.0)  # degrees, since these columns are far apart
     environment = toy(agents=1)
     prior = inversion(environment, 4000).z[environment.action_slices["heat"]]
     np.testing.assert_allclose(prior.std(axis=1), 1, atol=0.06)

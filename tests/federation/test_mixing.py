@@ -114,7 +114,7 @@ def test_layers_must_exist():
 
 
 def test_a_zone_of_no_weight_is_refused():
-    with pytest.raises(InputError, match="nobody"):
+    with pytest.raises(InputError, match="without others to average with"):
         Sharing(scheme="zones", weights=(0.0, *[1.0] * 5)).check(6, 3)
 
 

@@ -47,7 +47,7 @@ def federate(configuration, out, wrap, say, resume=False):
 def test_every_region_refused_is_a_failure(tmp_path, first):
     """At the beginning or later: nothing is written that looks like a result, and it resumes."""
     configuration, out, said = small(tmp_path, episodes=6), tmp_path / "run", []
-    with pytest.raises(FailureError, match=f"in round {first + 1} of 2, tried 3 times"):
+    with pytest.raises(FailureError, match=f"in round {first + 1} of 2, after 3 attempts"):
         federate(configuration, out, spoiled(None, first, 99), said.append)
     assert sum("update refused" in line for line in said) == 2 * LOST_ROUNDS
     assert not Run.is_finished(out)

@@ -62,7 +62,7 @@ def test_what_cannot_be(tmp_path, monkeypatch, given, message):
 
 
 def test_options_stand_in_the_configuration():
-    with pytest.raises(InputError, match="agents: is part of the configuration"):
+    with pytest.raises(InputError, match="agents: is already part of the configuration"):
         federate(configure(episodes=1), agents=2)
 
 
