@@ -139,7 +139,7 @@ def all_missing_at_a_latitude():
         (dataset().drop_vars("lat"), "'lat' has no coordinate values"),
         (all_missing_at_a_latitude(), "every value is missing at latitude -75.2"),
         (dataset(units="W m-2"), "'W m-2', neither K nor °C"),
-        (dataset(data=monthly_field(kelvin=True)), "units said rightly"),
+        (dataset(data=monthly_field(kelvin=True)), "is their units attribute wrong"),
         (xr.concat([dataset(), dataset()], "level"), "a dimension 'level' of 2"),
         (dataset().sel(lat=slice(-60, 60)), "within 10° of both poles"),
         (dataset().assign_coords(lat=np.linspace(-900, 900, 94)), "from -90 to 90"),

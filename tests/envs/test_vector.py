@@ -99,7 +99,7 @@ def test_a_limit_shortens_the_episodes():
         ("ebm-v1", True, {}, "num_envs"),
         ("ebm-v1", 4, {"region": 2}, "no regions"),
         ("ebm-v1", 4, {"autoreset_mode": "Disabled"}, "NextStep or SameStep"),
-        ("ebm-v1", 4, {"render_mode": "human"}, "not drawn"),
+        ("ebm-v1", 4, {"render_mode": "human"}, "cannot be rendered"),
         ("ebm-v1", 4, {"actions": "metric"}, "kind of actions"),
     ],
 )

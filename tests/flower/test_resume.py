@@ -74,7 +74,7 @@ def test_a_run_of_train_is_not_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
     configuration = small(tmp_path, episodes=6)
 
-    def die(*_):
+    def die(*_, **__):
         raise StopError
 
     monkeypatch.setattr(training, "write_results", die)
