@@ -118,7 +118,7 @@ def test_gives_what_the_core_gives():
     [
         (lambda a: a.pop("region_1"), "region_1 has no action"),
         (lambda a: a.update(region_9=a["region_0"]), "region_9 is not an agent"),
-        (lambda a: a.update(region_0=np.zeros(3)), r"shape \(3,\), but \(99,\)"),
+        (lambda a: a.update(region_0=np.zeros(3)), r"shape \(3,\) instead of \(99,\)"),
         (lambda a: a.update({3: a["region_0"]}), "3 is not an agent"),
         (lambda a: a["region_0"].fill(np.nan), "NaN"),
     ],
