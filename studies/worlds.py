@@ -25,7 +25,7 @@ from fedrain.baselines import constant, static
 from fedrain.climate.skill import BAND_NAMES
 from fedrain.experiment import Configuration, configure
 from fedrain.experiment.held_out import held_out_of
-from fedrain.plotting import WHITE, draw, light_grid, new_figure, save_figure, style
+from fedrain.plotting import PALE, WHITE, draw, light_grid, new_figure, save_for_pages, style
 
 FOLDER, SPLIT = "worlds", "test"
 SHARED = {"preset": "constants", "sync_every": 0, "sharing": "shared"}
@@ -143,7 +143,7 @@ def draw_bands(axes: Axes, world: str) -> None:
             draw(axes, look, across + 0.14, one, "", **marks, **small)
     names = [*(name.replace("–", "–\n") for name in BAND_NAMES), "globe"]
     axes.set_xticks(range(len(names)), names, fontsize="small")
-    axes.axvline(len(BAND_NAMES) - 0.5, color="0.9", linewidth=1.0)
+    axes.axvline(len(BAND_NAMES) - 0.5, color=PALE, linewidth=1.0)
     axes.set_ylim(bottom=0)
     light_grid(axes, "y")
 
@@ -157,7 +157,7 @@ def figure() -> None:
         axes.set_title(title, fontsize="medium")
     panels[0].set_ylabel("Error of the temperature (rms, K)")
     panels[1].legend(fontsize="small", loc="lower right")
-    save_figure(sheet, FIGURE)
+    save_for_pages(sheet, FIGURE)
     print(f"figure: {FIGURE}")
 
 

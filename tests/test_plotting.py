@@ -300,16 +300,6 @@ def test_a_target_that_moves_moves_the_errors():
     assert low <= 0 < 4 < high
 
 
-def test_no_other_module_has_colours():
-    """Names, shades of grey and hexadecimal codes of colours are for this module alone."""
-    package = Path(plotting.__file__).parent
-    studies = package.parent / "studies"
-    colour = re.compile(r"""colou?rs?=(\(?["'])|["']#[0-9A-Fa-f]{6}["']""")
-    for path in [*package.rglob("*.py"), *studies.glob("*.py")]:
-        if path != Path(plotting.__file__):
-            assert not colour.search(path.read_text("utf-8")), path
-
-
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_few_seeds_are_drawn_one_by_one_and_many_as_an_interval(logarithmic):
     rng = np.random.default_rng(0)

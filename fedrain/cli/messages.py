@@ -67,7 +67,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="local",
         metavar="NAME",
-        help="local: on this machine (default); ray: on a Ray cluster",
+        help="local: on this machine; ray: on a Ray cluster (default: local)",
     )
     parser.add_argument(
         "--address",

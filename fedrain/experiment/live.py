@@ -56,7 +56,6 @@ class Live:
 
     def hold_static(self) -> Evaluation | None:
         """Play the static model, for the page to compare with."""
-        self.write("starting")
         with suppress(Exception):
             seeds = tuple(self.configuration.seeds)
             fixed = hold(self.environment, self.environment.static_actions, seeds)

@@ -81,7 +81,6 @@ class Session:
         self.on_episode = on_episode
         self.progress = progress
         self.live = Live(configuration, out) if live is None else live
-        self.live.write("starting")
         self.checkpoints = checkpoints_of(configuration, out)
         environment = configuration.make_environment()
         environment.check_start()
@@ -96,6 +95,7 @@ class Session:
                 trainer.episode - 1
             ):
                 trainer.synchronise()
+        self.live.write("starting")  # not before the checkpoint is known to be this run's
         trainer.begin()
 
     def run(self) -> None:
