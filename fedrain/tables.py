@@ -85,8 +85,8 @@ class Table:
         """
         columns, used = [], 0
         rows = [[[cell] for cell in row] for row in (self._names, *self.rows)]
-        for i in range(len(self._names)):
-            left = i < self.words or not all(FIGURE.fullmatch(row[i]) for row in self.rows)
+        for i, (_, *cells) in enumerate(zip(self._names, *self.rows, strict=True)):
+            left = i < self.words or not all(map(FIGURE.fullmatch, cells))
             if width is not None and i == len(self._names) - 1:
                 for row in rows:
                     row[i] = wrap(row[i][0], max(width - used, LEAST_WIDTH)) or [""]

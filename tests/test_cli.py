@@ -135,7 +135,7 @@ def test_every_argument_has_an_option():
     environment = arguments_of(make) - {"name"}
     experiment = environment | arguments_of(configure)
     target = {"variable", "weight_months"}
-    run = {"experiment", "out", "resume", "start_from", "accept_changes"}
+    run = {"experiment", "out", "resume", "start_from", "accept_changes", "watch", "page_port"}
     assert set(ENVIRONMENT) == environment
     assert set(EXPERIMENT) == experiment
     assert options_of("train") == experiment | target | run
@@ -300,7 +300,7 @@ def test_a_start_without_a_name_may_be_a_pair(capsys):
 def test_envs(capsys):
     assert main(["envs"]) == 0
     text = capsys.readouterr().out
-    assert all(name in text for name in ("ebm-v1", "ebm-v2", "ebm-v3", "gymnasium.make"))
+    assert all(name in text for name in ("ebm-v1", "ebm-v3", "gcm-ncep", "a whole climate"))
     assert main(["envs", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["environments"]
     actions = {row["name"]: row["action"] for row in rows}
