@@ -5,8 +5,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+## PyTorch for the CPU, before what else asks for it: by itself that brings gigabytes of CUDA. A
+## machine that cannot reach this index takes what its own has.
+TORCH  := --no-deps --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0
 
-.PHONY: run test test-slow test-lowest test-newest test-mutants test-libraries fuzz chaos lint types proto docs bench \
+.PHONY: run test test-slow test-lowest test-newest test-mutants test-libraries fuzz chaos lint types proto docs dist bench \
 	bench-training bench-before study-libraries clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and figures.
@@ -74,6 +77,19 @@ proto:
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W -q docs docs/_build/html
 
+## Wheel and sdist in dist/: built, checked, installed, and run outside the checkout.
+DIST := .venv-dist/bin/python
+dist:
+	$(PYTHON) -m venv --clear .venv-dist
+	$(DIST) -m pip install --quiet build twine cffconvert
+	rm -rf dist
+	$(DIST) -m build --outdir dist .
+	$(DIST) -m twine check --strict dist/*
+	.venv-dist/bin/cffconvert --validate
+	$(PYTHON) -m venv --clear .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet dist/*.whl
+	$(PYTHON) tests/outside.py "$(CURDIR)/.venv-wheel/bin/python"
+
 ## Speed against climlab, as ratios measured in one run.
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/model_speed.py
@@ -83,9 +99,10 @@ BEFORE ?= ff4f8ba
 bench-before: $(VENV)/.installed
 	$(BIN)/python benchmarks/before_and_after.py --before $(BEFORE)
 
-## Speed of training against sbx, stable-baselines3 and the published way of working (brings PyTorch).
+## Speed of training against sbx, stable-baselines3 and the reference implementation (brings PyTorch).
 bench-training:
 	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet $(TORCH)
 	.venv-peers/bin/python -m pip install --quiet -e '.[climlab]' -r benchmarks/requirements.txt
 	.venv-peers/bin/python benchmarks/training_speed.py
 	.venv-peers/bin/python benchmarks/agents_cost.py
@@ -98,10 +115,12 @@ study-libraries: .venv-libraries/.installed
 	.venv-libraries/bin/python studies/libraries.py run
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-proto .venv-libraries docs/_build runs
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-proto .venv-libraries .venv-dist .venv-wheel dist \
+		docs/_build runs
 
 .venv-libraries/.installed: pyproject.toml studies/libraries.txt
 	$(PYTHON) -m venv .venv-libraries
+	.venv-libraries/bin/python -m pip install --quiet $(TORCH)
 	.venv-libraries/bin/python -m pip install --quiet -e '.[test]' -r studies/libraries.txt
 	@touch $@
 

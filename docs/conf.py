@@ -2,8 +2,9 @@
 
 import inspect
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from docutils import nodes
 from jax import Array
 from jax.typing import ArrayLike
 from sphinx.pycode import ModuleAnalyzer
@@ -57,11 +58,44 @@ def write_benchmark() -> None:
     results = load_results(folder)
     make_tables(results, GENERATED / "tables")
     write_report(results, folder, GENERATED / "report" / "report.html")
-    figures = [
-        path for path in make_figures(results, GENERATED / "figures") if path.suffix == ".png"
+    made = make_figures(results, GENERATED / "figures", folder)
+    lines = [
+        f"![{words_for(path.stem)}](generated/figures/{path.name})\n"
+        for path in made
+        if path.suffix == ".png"
     ]
-    lines = [f"![{path.stem}](generated/figures/{path.name})\n" for path in figures]
     write_if_new(GENERATED / "tables" / "figures.md", "\n".join(lines))
+
+
+def words_for(figure: str) -> str:
+    """What a figure of the benchmark shows, for who cannot see it."""
+    kind, _, of = figure.partition("-")
+    if kind == "returns":
+        return "Return of the training episodes of DDPG, TD3 and TQC in three environments"
+    if kind == "skill":
+        return (
+            f"Errors of {of.upper()} in six bands of latitude: a panel for each environment and "
+            "number of agents, with every seed, means, published means, static model and optimal "
+            "control; the tables below have the numbers"
+        )
+    return f"Surface temperature against latitude at six times of an episode of {of}"
+
+
+def show_for_both_pages(app, doctree) -> None:
+    """Figures with drawings for light and for dark pages are shown as those."""
+    here = Path(app.env.doc2path(app.env.docname)).parent
+    for image in list(doctree.findall(nodes.image)):
+        light = PurePosixPath(image["uri"]).with_suffix(".svg")
+        dark = light.with_name(f"{light.stem}-dark.svg")
+        if not ((here / light).exists() and (here / dark).exists()):
+            continue
+        copies = []
+        for uri, kind in ((light, "only-light"), (dark, "only-dark")):  # the theme's names
+            copy = image.deepcopy()
+            copy["uri"] = str(uri)
+            copy["classes"] = [*copy["classes"], kind]
+            copies.append(copy)
+        image.replace_self(copies)
 
 
 def write_if_new(page: Path, text: str) -> None:
@@ -116,6 +150,7 @@ def setup(app) -> None:
     app.connect("autodoc-process-docstring", describe, priority=600)  # after napoleon
     app.connect("autodoc-process-signature", shorten)
     app.connect("autodoc-skip-member", skip)
+    app.connect("doctree-read", show_for_both_pages, priority=400)  # before images are collected
 
 
 write_environment_pages()

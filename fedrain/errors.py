@@ -19,7 +19,7 @@ class MissingExtraError(InputError, ImportError):
 
 
 class FailureError(RuntimeError):
-    """What was asked for was right, and failed: one line that says why, and how to go on.
+    """What was asked for was right, and failed: one line that says why, and how to continue.
 
     The command line prints the message and exits with status 1.
     """

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,6 +36,7 @@ def write_whole(path: Path, write: Callable[[Path], object], durable: bool = Tru
     partial = path.with_name(f".{path.name}{PARTIAL}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)  # a stranger's link there would be followed
         write(partial)
         if durable:
             with partial.open("rb+") as file:
@@ -70,7 +72,7 @@ def claim(path: Path) -> Iterator[bool]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        opened = path.open("w")
+        opened = _open_lock(path)
     except OSError as error:
         raise _explain(path, error) from None
     with opened as file:
@@ -79,6 +81,18 @@ def claim(path: Path) -> Iterator[bool]:
             sleep(AN_INSTANT)
             free = _lock(file)
         yield free
+
+
+def _open_lock(path: Path) -> IO[str]:
+    """A file that is only there to be locked; a link is not followed, a pipe not waited for."""
+    if path.is_symlink():
+        raise InputError(f"{path}: is a link, and a lock is a file of its own")
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{path}: is not a regular file, but a device or a pipe")
+    return os.fdopen(descriptor, "r+")
 
 
 def _lock(file: IO[str]) -> bool:
@@ -93,12 +107,26 @@ def _lock(file: IO[str]) -> bool:
     return True
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds this lock; nothing is written, and the lock is free as before."""
+    try:
+        import fcntl
+
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except (ImportError, OSError):
+        return False
+    return False
+
+
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Refuse a folder that another process is at work in."""
+    """Refuse a folder that another process uses."""
     with claim(folder / LOCK) as free:
         if not free:
-            raise InputError(f"{folder}: another process is at work there")
+            raise InputError(f"{folder}: is in use by another process")
         yield
 
 

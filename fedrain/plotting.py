@@ -2,10 +2,11 @@
 
 A thing has the same colour in every figure: the target is black, the static model grey, our model
 blue, the published results orange, optimal control green. Colours are from the Okabe–Ito palette,
-which colour-blind readers can tell apart, with three of Paul Tol's muted ones where it has too few.
+which colour-blind readers can distinguish, with three of Paul Tol's muted ones added.
 Each curve also has a line style of its own, and each bar a hatching, for print.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,15 @@ BLACK, GREY, PALE, WHITE = "#000000", "#767676", "#EDEDED", "#FFFFFF"
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"  # each for one thing only
 SKY, VERMILION, PURPLE = "#56B4E9", "#D55E00", "#CC79A7"
 INDIGO, WINE, OLIVE = "#332288", "#882255", "#999933"  # Tol's
+GRID = "#E5E5E5"
+#: What takes the place of each colour on a dark page.
+DARK = {
+    BLACK: "#E8EAEC", WHITE: "#131416", GREY: "#A3A9AF", PALE: "#26292C", GRID: "#3A3E42",
+    BLUE: "#4FA6E0", ORANGE: "#F0B432", GREEN: "#2FBF94", SKY: "#A6DCF7", VERMILION: "#F27F45",
+    PURPLE: "#E7A3C8", INDIGO: "#9B8FEF", WINE: "#CF5C97", OLIVE: "#BDBD55",
+}  # fmt: skip
+#: Ink on maps, whose colours are the same on a dark page.
+MAP_INK = "#1A1A1A"
 
 #: Of maps: lightness grows with the value; white is no error.
 VALUES, ERRORS = "cividis", "RdBu_r"
@@ -58,6 +68,7 @@ MODELS = {
     "target": Style("target", BLACK, SOLID, 1.6, "*"),
     "static": Style("static model", GREY, DASHED, 1.6, "s"),
     "model": Style("model with agents", BLUE, SOLID, 2.0, "o"),
+    "compared": Style("compared", INDIGO, LONG_SHORT, 1.8, "h"),
     "published": Style("published", ORANGE, DASH_DOT_DOT, 1.8, "D"),
     "limit": Style("optimal control", GREEN, DASH_DOT, 1.8, "^"),
     "constant": Style("best constant", PURPLE, LONG, 1.6, "v"),
@@ -237,7 +248,7 @@ def shade(axes: Axes, low: Number, high: Number) -> None:
 
 def light_grid(axes: Axes, axis: str = "both") -> None:
     """Thin lines behind what is shown, and no frame above and to the right of it."""
-    axes.grid(axis=axis, color="0.9", linewidth=0.6)  # type: ignore[arg-type]
+    axes.grid(axis=axis, color=GRID, linewidth=0.6)  # type: ignore[arg-type]
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -309,7 +320,7 @@ def draw_map(
     )
     if errors and min(cells.shape) > 1:
         levels = np.linspace(*limits, 5)[1:-1]
-        axes.contour(easts, norths, cells, levels, colors=BLACK, linewidths=0.6)
+        axes.contour(easts, norths, cells, levels, colors=MAP_INK, linewidths=0.6)
     map_axes(axes)
     if label:
         axes.figure.colorbar(mesh, ax=axes, label=label, shrink=0.8)
@@ -334,18 +345,50 @@ def step_axis(axes: Axes, last: Number, days: Number, unit: str = "") -> None:
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure whole or not at all."""
+    """Write a figure whole or not at all. The same figure is the same file."""
     path = Path(path)
     file_format = path.suffix[1:].lower()
     if file_format not in FORMATS:
         raise InputError(f"{path}: a figure's name ends in one of {', '.join(FORMATS)}")
-    # The same figure is the same file: no date of making.
+    _save(figure, path, file_format)
+
+
+def save_for_pages(figure: Figure, path: str | Path) -> list[Path]:
+    """Write a figure for pages on paper of either colour.
+
+    Args:
+        figure: To write.
+        path: Its name; the suffix does not matter.
+
+    Returns:
+        ``NAME.png``, which can be shown everywhere, and without a background ``NAME.svg`` for light
+        pages and ``NAME-dark.svg`` for dark ones, with each colour of this module as in
+        :data:`DARK`.
+    """
+    path = Path(path)
+    plain, light = path.with_suffix(".png"), path.with_suffix(".svg")
+    dark = path.with_name(f"{path.stem}-dark.svg")
+    save_figure(figure, plain)
+    _save(figure, light, "svg", transparent=True)
+    text = darkened(light.read_text("utf-8"))
+    write_whole(dark, lambda partial: partial.write_text(text, "utf-8"))
+    return [plain, light, dark]
+
+
+def darkened(drawing: str) -> str:
+    """An SVG drawing of matplotlib's in the colours of a dark page."""
+    swap = {colour.lower(): other.lower() for colour, other in DARK.items()}
+    found = re.sub(r"#[0-9a-f]{6}\b", lambda one: swap.get(one[0], one[0]), drawing)
+    # Text is drawn as paths that have no colour of their own: black, unless the root has another.
+    return found.replace("<svg ", f'<svg fill="{DARK[BLACK].lower()}" ', 1)
+
+
+def _save(figure: Figure, path: Path, file_format: str, transparent: bool = False) -> None:
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(file_format)
-    with rc_context({"pdf.fonttype": 42}):  # TrueType, since some journals refuse Type 3
-        write_whole(
-            path,
-            lambda partial: figure.savefig(partial, format=file_format, dpi=200, metadata=metadata),
-        )
+    more: dict[str, Any] = {"format": file_format, "dpi": 200, "metadata": metadata}
+    # TrueType, since some journals refuse Type 3; names within an SVG as they were last time.
+    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "fedrain"}):
+        write_whole(path, lambda partial: figure.savefig(partial, transparent=transparent, **more))
 
 
 def _look(key: str | Style, label: str | None, more: dict[str, Any]) -> dict[str, Any]:

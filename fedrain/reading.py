@@ -31,10 +31,10 @@ MIB, GIB = 1024**2, 1024**3
 TEXT, ARRAYS = 4 * MIB, 2 * GIB
 #: Levels of a JSON or TOML file, which people give five.
 DEPTH = 32
-#: Digits of a whole number in JSON: those of 64 bits.
+#: Digits of an integer in JSON: those of 64 bits.
 DIGITS = 19
 NOTE, CHECKSUM = "note", "sha256"
-CHANGED = "is damaged or was changed: its checksum is another"
+CHANGED = "is damaged or was changed: its checksum does not match"
 
 
 def amount(size: int) -> str:
@@ -61,7 +61,7 @@ def open_regular(path: Path, most: int = TEXT) -> Iterator[BufferedReader]:
             raise InputError(f"{path}: is not a regular file, but a device or a pipe")
         if status.st_size > most:
             raise InputError(
-                f"{path}: has {amount(status.st_size)}, and {amount(most)} is the most that is read"
+                f"{path}: has {amount(status.st_size)} but at most {amount(most)} is read"
             )
     except InputError:
         os.close(descriptor)
@@ -82,7 +82,7 @@ def read_bytes(path: Path, most: int = TEXT) -> bytes:
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({_reason(error)})") from None
     if len(content) > most:
-        raise InputError(f"{path}: has more than {amount(most)}, the most that is read")
+        raise InputError(f"{path}: has more than {amount(most)}: that is too large")
     return content
 
 
@@ -165,7 +165,7 @@ def file_digest(path: Path) -> str:
 def read_arrays(path: Path, most: int = ARRAYS) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What :func:`fedrain.io.write_arrays` wrote: arrays by name, and the note about them.
 
-    Files of before checksums are read as they are; see :func:`has_checksum`.
+    Files from before checksums are read as they are; see :func:`has_checksum`.
     """
     with _tensors(path, most) as file:
         told = file.metadata() or {}
@@ -183,7 +183,7 @@ def read_note(path: Path) -> dict[str, Any]:
 
 
 def has_checksum(path: Path) -> bool:
-    """Whether such a file tells its checksum; those of before version 0.2 do not."""
+    """Whether such a file tells its checksum; those from before version 0.2 do not."""
     with _tensors(path) as file:
         return CHECKSUM in (file.metadata() or {})
 
@@ -219,7 +219,7 @@ def read_dataset(path: Path, remedy: str = "", most: int = ARRAYS) -> "xarray.Da
     with open_dataset(path, remedy, most) as data:
         if (size := sum(variable.nbytes for variable in data.variables.values())) > most:
             raise InputError(
-                f"{path}: unpacks to {amount(size)}, and {amount(most)} is the most that is read"
+                f"{path}: unpacks to {amount(size)} but at most {amount(most)} is read"
             )
         return data.load()
 

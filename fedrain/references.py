@@ -316,8 +316,7 @@ def check_source(kind: str, stored: object, named: Any, given: object) -> None:
     told = stored if isinstance(stored, Mapping) else {}
     if not isinstance(told.get("source"), str) or not isinstance(told.get("fields"), Mapping):
         raise InputError(
-            f"this experiment does not tell the source of its {kind}, so that nothing can be "
-            "compared with it"
+            f"this experiment does not record the source of its {kind}, so it cannot be compared"
         )
     if not isinstance(given, str | type):
         return  # made already, or of a function: the object itself is compared

@@ -2,11 +2,15 @@
 
 import csv
 import io
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from pathlib import Path
+from textwrap import wrap
+from typing import Any
 from unicodedata import combining, east_asian_width
 
 from fedrain.io import write_whole
@@ -15,6 +19,7 @@ GAP = "–"  # where there is no figure
 SPREAD = " ± "
 ROWS_OF_A_PAGE = 40
 BETWEEN = "  "  # columns of plain text
+LEAST_WIDTH = 12  # of a column that is wrapped
 #: A cell that is a figure, with or without its spread and unit, or that has none to show.
 FIGURE = re.compile(rf"\s*|{GAP}|[-−+]?(\d.*|inf|nan)")
 LATEX = {
@@ -69,18 +74,32 @@ class Table:
         caption = f"**{self.caption}**\n\n" if self.caption else ""
         return f"{caption}{body}\n"
 
-    def text(self) -> str:
+    def text(self, width: int | None = None) -> str:
         """For a terminal: columns of words to the left, columns of figures to the right.
 
         The first ``words`` columns are words whatever is in them. Of the others, those that hold
         something else than figures are words too. There is no line end after the last row.
+
+        Args:
+            width: Characters of a line, if the last column is to be wrapped so that lines fit.
         """
-        columns = []
-        for i, column in enumerate(zip(self._names, *self.rows, strict=True)):
-            left = i < self.words or not all(map(FIGURE.fullmatch, column[1:]))
-            width = max(map(_width, column))
-            columns.append([_pad(cell, width, left) for cell in column])
-        body = [BETWEEN.join(line).rstrip() for line in zip(*columns, strict=True)]
+        columns, used = [], 0
+        rows = [[[cell] for cell in row] for row in (self._names, *self.rows)]
+        for i in range(len(self._names)):
+            left = i < self.words or not all(FIGURE.fullmatch(row[i]) for row in self.rows)
+            if width is not None and i == len(self._names) - 1:
+                for row in rows:
+                    row[i] = wrap(row[i][0], max(width - used, LEAST_WIDTH)) or [""]
+            widest = max(_width(line) for row in rows for line in row[i])
+            used += widest + len(BETWEEN)
+            columns.append((widest, left))
+        body = [
+            BETWEEN.join(
+                _pad(cell, *column) for cell, column in zip(line, columns, strict=True)
+            ).rstrip()
+            for row in rows
+            for line in zip_longest(*row, fillvalue="")
+        ]
         return "\n".join([self.caption, "", *body] if self.caption else body)
 
     def latex(self) -> str:
@@ -159,3 +178,12 @@ def _width(text: str) -> int:
 
 def _escape(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
+
+
+def finite(value: Any) -> Any:
+    """The same with null for what is not finite, since JSON has no NaN."""
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,11 +1,13 @@
 """Experiments of the studies, each trained once and stored as a small JSON file."""
 
-from collections.abc import Callable, Iterable
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fedrain.cluster import check_engine, connected
 from fedrain.experiment import Configuration
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.resolve import from_dict
@@ -59,6 +61,40 @@ def kept(
     write_json(path, result)
     print(f"{name}: {summary(result)}", flush=True)
     return result
+
+
+def ahead(
+    options: Namespace,
+    folder: str,
+    configurations: Mapping[str, Configuration],
+    make: Callable[[Configuration], Result],
+) -> None:
+    """Make the missing results of some experiments on a cluster, if one is asked for."""
+    if not check_engine(options.engine, options.address):
+        return
+
+    def is_there(name: str) -> bool:
+        path = RESULTS / folder / f"{name}.json"
+        identity = configurations[name].identity
+        return path.exists() and from_dict(read_json(path)["configuration"]).identity == identity
+
+    def keep(name: str, result: Result) -> None:
+        stored_as = {"name": name, "configuration": configurations[name].as_dict()}
+        write_json(RESULTS / folder / f"{name}.json", {**stored_as, **result})
+
+    pieces = {
+        name: (make, one.as_dict()) for name, one in configurations.items() if not is_there(name)
+    }
+    if pieces:
+        with connected(options.address, print) as cluster:
+            failed = cluster.run(made_of, pieces, keep, print)
+        if failed:
+            raise SystemExit(f"{len(failed)} of {len(pieces)} failed: run it again")
+
+
+def made_of(make: Callable[[Configuration], Result], values: Result) -> Result:
+    """What a worker does: the result of an experiment of the package."""
+    return make(from_dict(values))
 
 
 def summary(result: Result) -> str:

@@ -26,7 +26,7 @@ from fedrain.experiment import Configuration, configure
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.response import policy_responses
 from fedrain.experiment.trainer import Trainer
-from fedrain.plotting import GREY, Style, light_grid, new_figure, save_figure, style, threshold
+from fedrain.plotting import GREY, Style, light_grid, new_figure, save_for_pages, style, threshold
 
 FOLDER = "energy"
 FIGURE = RESULTS.parent.parent / "docs" / "images" / "energy_front.png"
@@ -251,7 +251,7 @@ def figure() -> None:
         light_grid(axes)
     panels[0].set_ylabel("Error of the surface temperature (rms, K)")
     panels[0].legend(fontsize="small")
-    save_figure(sheet, FIGURE)
+    save_for_pages(sheet, FIGURE)
     print(f"figure: {FIGURE}")
 
 

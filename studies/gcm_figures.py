@@ -20,7 +20,7 @@ from fedrain.plotting import (
     latitude_axis,
     light_grid,
     new_figure,
-    save_figure,
+    save_for_pages,
     threshold,
     zero_line,
 )
@@ -75,7 +75,7 @@ def parameters(found: Results) -> None:
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False,
                   fontsize="small")  # fmt: skip
-    save_figure(figure, IMAGES / "gcm-parameters.png")
+    save_for_pages(figure, IMAGES / "gcm-parameters.png")
 
 
 def learning(found: Results) -> None:
@@ -108,7 +108,7 @@ def learning(found: Results) -> None:
         axes.legend(fontsize="small", frameon=False, loc="upper right")
         light_grid(axes)
     pair[0].set_ylabel("Error of a day's forecast\nover that of the defaults")
-    save_figure(figure, IMAGES / "gcm-learning.png")
+    save_for_pages(figure, IMAGES / "gcm-learning.png")
 
 
 def errors(found: Results) -> None:
@@ -139,7 +139,7 @@ def errors(found: Results) -> None:
     spots = [grid[1, :3], grid[1, 3:]]
     before_and_after(figure, spots, model, sections, "Error of a day's forecast (K)",
                      cmap=VALUES, vmin=0, vmax=most)  # fmt: skip
-    save_figure(figure, IMAGES / "gcm-errors.png")
+    save_for_pages(figure, IMAGES / "gcm-errors.png")
 
 
 def over_the_earth(found: dict[str, dict[str, Any]]) -> None:
@@ -166,7 +166,7 @@ def over_the_earth(found: dict[str, dict[str, Any]]) -> None:
     spots = [grid[1, 0], grid[1, 1]]
     before_and_after(figure, spots, model, sections, "Model minus reanalysis (K)",
                      cmap=ERRORS, vmin=-most, vmax=most)  # fmt: skip
-    save_figure(figure, IMAGES / "gcm-earth.png")
+    save_for_pages(figure, IMAGES / "gcm-earth.png")
 
 
 def before_and_after(

@@ -19,7 +19,7 @@ from parameterisation_figure import warmings
 
 from fedrain.baselines import proportional, static
 from fedrain.envs import make
-from fedrain.plotting import BLACK, WHITE, Style, light_grid, new_figure, save_figure, style
+from fedrain.plotting import BLACK, WHITE, Style, light_grid, new_figure, save_for_pages, style
 
 ROOT = Path(__file__).parent.parent
 IMAGE = ROOT / "docs" / "images" / "headline.png"
@@ -136,5 +136,5 @@ def headline_figure() -> Figure:
 
 
 if __name__ == "__main__":
-    save_figure(headline_figure(), IMAGE)
+    save_for_pages(headline_figure(), IMAGE)
     print(f"figure: {IMAGE}")

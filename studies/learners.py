@@ -27,6 +27,9 @@ ROLLOUT = 120
 #: The id of each task, without its ``-unit``.
 IDS = {"ebm-v1": "fedrain/EnergyBalance-v1"}
 
+#: Ours, task by task.
+PRESETS = {"ebm-v1": "fedrain", "ebm-twin": "forecast", "ebm-energy": "constants"}
+
 #: Observations of all agents, ``[agent, number]``, and the step of the episode, to actions in
 #: [−1, 1]; ours gives them in action units.
 Policy = Callable[[np.ndarray, int], np.ndarray]
@@ -268,17 +271,13 @@ def _ours(task: str, seed: int, steps: int, **options: Any) -> Policy:
 
 def ours_one(task: str, seed: int, steps: int) -> Policy:
     """DDPG of this package, one agent."""
-    return _ours(task, seed, steps, **one_agent(task), sync_every=0, preset=_preset(task))
+    return _ours(task, seed, steps, **one_agent(task), sync_every=0, preset=PRESETS[task])
 
 
 def ours_several(task: str, seed: int, steps: int) -> Policy:
     """DDPG of this package, several agents that share a policy or average theirs."""
     name, options = several_agents(task)
-    return _ours(name, seed, steps, **options, preset=_preset(task), **_sharing(task))
-
-
-def _preset(task: str) -> str:
-    return "forecast" if fedrain.envs.make(task).params.analysis_every is not None else "fedrain"
+    return _ours(name, seed, steps, **options, preset=PRESETS[task], **_sharing(task))
 
 
 def _sharing(task: str) -> dict[str, Any]:
@@ -286,7 +285,7 @@ def _sharing(task: str) -> dict[str, Any]:
 
 
 _ROLLOUT = f"`n_steps={ROLLOUT}`"
-_PRESET = "`fedrain`; with analyses `forecast`"
+_PRESET = ", ".join(f"`{preset}`" for preset in PRESETS.values())
 _SB3 = {"needs": ("torch", "stable_baselines3"), "packages": ("stable_baselines3", "torch")}
 _SBX = {"needs": ("sbx",), "packages": ("sbx-rl",)}
 LEARNERS = {

@@ -40,7 +40,11 @@ SEEDS = 5
 EPISODE = 0
 RESAMPLES = 10_000
 #: What learns nothing, in the same table; static is 0 and the limit is 100.
-UNLEARNT = {"random": "random actions", "proportional": "proportional controller"}
+UNLEARNT = {
+    "random": ("random actions", {}),
+    "proportional": ("proportional controller", {}),
+    "constant": ("best constants, by gradient", {"goal": "return"}),
+}
 
 
 def described(environment: Environment) -> dict[str, Any]:
@@ -99,24 +103,27 @@ def episode_return(environment: Environment, policy: Policy, physical: bool) -> 
 
 
 def run_yardsticks(task: str) -> None:
-    """Static, limit and what learns nothing, unless they are there."""
+    """Static, limit and what learns nothing: those that are missing."""
     path, environment = FOLDER / f"{task}.json", environment_of(task)
-    if path.exists() and read_json(path)["environment"] == described(environment):
-        return
-    found = {
-        "task": task,
-        "environment": described(environment),
-        "static": float(baselines.static(environment, EPISODE).returns.mean()),
-        **_limit(environment),
-    }
-    for name in UNLEARNT:
+    found = read_json(path) if path.exists() else {}
+    if found.get("environment") != described(environment):
+        found = {"task": task, "environment": described(environment), **_ends(environment)}
+    for name, (_, options) in UNLEARNT.items():
+        if name in found:
+            continue
         try:
-            played = getattr(baselines, name)(environment, seed=EPISODE)
+            played = getattr(baselines, name)(environment, seed=EPISODE, **options)
         except InputError:  # a controller of what this task does not have
             continue
         found[name] = float(played.returns.mean())
     write_json(path, found)
     print(f"{task}: static {found['static']:.1f}, limit {found['limit']:.1f}", flush=True)
+
+
+def _ends(environment: Environment) -> dict[str, float]:
+    """What scores 0 and what scores 100."""
+    static = float(baselines.static(environment, EPISODE).returns.mean())
+    return {"static": static, **_limit(environment)}
 
 
 def _limit(environment: Environment) -> dict[str, float]:
@@ -185,9 +192,15 @@ def interval(*scores: np.ndarray) -> tuple[float, float]:
 
 
 def score(returned: float | np.ndarray, yardsticks: dict[str, Any]) -> Any:
-    """0: as the static model; 100: as optimal control."""
-    low, high = yardsticks["static"], yardsticks["limit"]
-    return 100 * (np.asarray(returned) - low) / (high - low)
+    """0: as the static model; 100: as optimal control; halfway between is halfway in kelvin.
+
+    A return is minus a sum of squares: taken as it is, a tenth of the static error would already be
+    99, and ten times that error −9 900.
+    """
+    static, limit, found = (
+        np.sqrt(-np.asarray(one)) for one in (yardsticks["static"], yardsticks["limit"], returned)
+    )
+    return 100 * (static - found) / (static - limit)
 
 
 def _scores(task: str, name: str) -> np.ndarray | None:
@@ -214,7 +227,7 @@ def table() -> str:
         if any(one is not None for one in found):
             order = -np.inf if found[0] is None else float(interquartile_mean(found[0]))
             rows.append((order, [learner.label, learner.note, *map(_text, found)]))
-    for name, label in UNLEARNT.items():
+    for name, (label, _) in UNLEARNT.items():
         held = [read_json(FOLDER / f"{task}.json") for task in tasks]
         alone = [float(score(one[name], one)) if name in one else None for one in held]
         texts = [GAP if one is None else f"{one:.0f}" for one in alone]
@@ -238,11 +251,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=("run", "table"))
     parser.add_argument("--only", default="*", help="learners, as a pattern")
-    parser.add_argument("--task", choices=TASKS, action="append", help="ebm-v1, or these")
+    parser.add_argument("--task", choices=TASKS, action="append", help="one of them alone")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     options = parser.parse_args()
     if options.command == "run":
-        run(options.only, options.task or [TASKS[0]], options.seeds)
+        run(options.only, options.task or list(TASKS), options.seeds)
     write_table()
 
 

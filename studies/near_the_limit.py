@@ -29,7 +29,7 @@ from fedrain.experiment import Configuration, configure
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.trainer import Trainer
 from fedrain.paper.published import published_cells
-from fedrain.plotting import save_figure
+from fedrain.plotting import save_for_pages
 from fedrain.tables import GAP
 
 AGENTS = (1, 2, 6, 12, 24, 48, 96)
@@ -75,7 +75,7 @@ def columns(seeds: int, only: str) -> None:
                 kept("columns", f"a{agents}-{name}", cell, lambda c: skill_of(trained(c)))
     found = stored("columns")
     path = RESULTS.parent.parent / "docs" / "images" / "columns.png"
-    save_figure(columns_figure(found, AGENTS, tuple(SCHEMES)), path)
+    save_for_pages(columns_figure(found, AGENTS, tuple(SCHEMES)), path)
     print(f"figure: {path}")
     rows = [
         [LOOKS[name][1], *(_skill_and_cost(found.get(f"a{n}-{name}")) for n in AGENTS)]

@@ -30,7 +30,7 @@ from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.response import policy_responses
 from fedrain.experiment.trainer import Trainer
 from fedrain.io import write_json
-from fedrain.plotting import save_figure
+from fedrain.plotting import save_for_pages
 from fedrain.reading import read_json
 
 FOLDER = "parameterisation"
@@ -306,7 +306,7 @@ def tables() -> None:
 
 def figure() -> None:
     """For the documentation."""
-    save_figure(parameterisation_figure(stored(FOLDER), EVERY, ENDS, DISCOUNTS), IMAGE)
+    save_for_pages(parameterisation_figure(stored(FOLDER), EVERY, ENDS, DISCOUNTS), IMAGE)
     print(f"figure: {IMAGE}")
 
 

@@ -18,8 +18,9 @@ from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
-from cells import RESULTS, kept, markdown, skill_of, trained
+from cells import RESULTS, ahead, kept, markdown, skill_of, trained
 
+from fedrain.cli.messages import add_engine
 from fedrain.climate import BAND_NAMES
 from fedrain.experiment import Configuration, configure
 from fedrain.paper import Cell, Sample, cells, load_results, published_bands
@@ -146,6 +147,7 @@ def main() -> None:
     )
     parser.add_argument("--plan", action="store_true", help="train nothing: what is missing")
     parser.add_argument("--table", action="store_true", help="train nothing: what is there")
+    add_engine(parser)
     options = parser.parse_args()
     for name in options.points:
         if name not in POINTS:
@@ -157,6 +159,9 @@ def main() -> None:
         show_plan(plan)
         return
     if not options.table:
+        for name in dict.fromkeys(name for name, _ in plan):
+            some = {cell.name: POINTS[name].configuration(cell) for n, cell in plan if n == name}
+            ahead(options, f"published/{name}", some, _train)
         for name, cell in plan:
             kept(f"published/{name}", cell.name, POINTS[name].configuration(cell), _train)
     print(table(plan, load_results("results/paper")))

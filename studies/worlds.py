@@ -7,9 +7,9 @@ of the training and in those that are kept from it. Each result is stored in
 what is missing. Usage:
 
     python studies/worlds.py train [--only PATTERN]
-    python studies/worlds.py tables
+    python studies/worlds.py tables|figure
 
-``tables`` needs the stored results alone. Set up on the seeds 100 to 103.
+``tables`` and ``figure`` need the stored results alone. Set up on the seeds 100 to 103.
 """
 
 import argparse
@@ -18,11 +18,14 @@ from typing import Any
 
 import energy
 import numpy as np
-from cells import Result, kept, markdown, stored, trained
+from cells import RESULTS, Result, kept, markdown, stored, trained
+from matplotlib.axes import Axes
 
 from fedrain.baselines import constant, static
+from fedrain.climate.skill import BAND_NAMES
 from fedrain.experiment import Configuration, configure
 from fedrain.experiment.held_out import held_out_of
+from fedrain.plotting import WHITE, draw, light_grid, new_figure, save_figure, style
 
 FOLDER, SPLIT = "worlds", "test"
 SHARED = {"preset": "constants", "sync_every": 0, "sharing": "shared"}
@@ -33,6 +36,13 @@ WORLDS: dict[str, dict[str, Any]] = {
     "rce-zonal": {"episodes": 100, "settings": {"hold": 50}},
 }
 FINDERS = {"static": energy.finder(static), "gradient": energy.finder(constant)}
+FIGURE = RESULTS.parent.parent / "docs" / "images" / "worlds.png"
+#: Of the figure: what each panel is called, and how each of the three ways looks.
+PANELS = {
+    "ebm-seasonal": "ebm-seasonal: surface, through the year",
+    "rce-zonal": "rce-zonal: air, on 17 levels",
+}
+LOOKS = {"static": "static", "gradient": "constant", "agents": "model"}
 LABELS = {"static": "static values", "gradient": "best constants", "agents": "agents"}
 #: Of ``ebm-energy`` only the episodes that are kept from training: ``energy.py`` has the rest.
 SEEDS = {"ebm-energy": 3, "ebm-seasonal": 5, "rce-zonal": 5}
@@ -115,16 +125,54 @@ def tables() -> None:
     print(held_out_table())
 
 
+def bands(world: str, name: str) -> np.ndarray:
+    """Of every seed the error of the temperature in the six bands and of the globe."""
+    found = results(world, name)
+    return np.concatenate([np.column_stack([one["bands"], one["global"]]) for one in found])
+
+
+def draw_bands(axes: Axes, world: str) -> None:
+    """The means of each way by band, and the seeds where there are several."""
+    for number, (name, look) in enumerate(LOOKS.items()):
+        values, label = bands(world, name), LABELS[name]
+        across = np.arange(values.shape[1]) + 0.16 * (number - 1)
+        marks = {"linestyle": "none", "marker": style(look).marker}
+        draw(axes, look, across, values.mean(0), label, **marks)
+        small = {"markersize": 4, "markerfacecolor": WHITE, "markeredgewidth": 0.8}
+        for one in values if len(values) > 1 else ():
+            draw(axes, look, across + 0.14, one, "", **marks, **small)
+    names = [*(name.replace("–", "–\n") for name in BAND_NAMES), "globe"]
+    axes.set_xticks(range(len(names)), names, fontsize="small")
+    axes.axvline(len(BAND_NAMES) - 0.5, color="0.9", linewidth=1.0)
+    axes.set_ylim(bottom=0)
+    light_grid(axes, "y")
+
+
+def figure() -> None:
+    """Where on the globe each way is how far off."""
+    sheet = new_figure(9.0, 3.8)
+    panels = sheet.subplots(1, 2, sharey=True)
+    for axes, (world, title) in zip(panels, PANELS.items(), strict=True):
+        draw_bands(axes, world)
+        axes.set_title(title, fontsize="medium")
+    panels[0].set_ylabel("Error of the temperature (rms, K)")
+    panels[1].legend(fontsize="small", loc="lower right")
+    save_figure(sheet, FIGURE)
+    print(f"figure: {FIGURE}")
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("train", "tables"))
+    parser.add_argument("what", choices=("train", "tables", "figure"))
     parser.add_argument("--only", default="*", metavar="PATTERN", help="some cells of it")
     options = parser.parse_args()
     if options.what == "train":
         train(options.only)
-    else:
+    elif options.what == "tables":
         tables()
+    else:
+        figure()
 
 
 if __name__ == "__main__":

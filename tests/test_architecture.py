@@ -19,7 +19,9 @@ ROOMS = (
     "paper", "cli",
 )  # fmt: skip
 #: Foundations that every room may use, and which use no room.
-FOUNDATIONS = {"errors", "reading", "io", "tables", "plotting", "references", "registration"}
+FOUNDATIONS = {
+    "cluster", "errors", "reading", "io", "tables", "plotting", "references", "registration",
+}  # fmt: skip
 #: What users see of the package; nothing in the house imports it.
 FACE = {"__init__", "__main__"}
 

@@ -26,9 +26,8 @@ from tests.experiment.small import small_preset
 
 
 def write_target(path, values=None, name="skt", lat="lat"):
-    values = np.zeros(96) if values is None else values
-    latitude = Grid(96).centres
-    xr.Dataset({name: (lat, values, {"units": "degC"})}, coords={lat: latitude}).to_netcdf(path)
+    data = (lat, np.zeros(96) if values is None else values, {"units": "degC"})
+    xr.Dataset({name: data}, coords={lat: Grid(96).centres}).to_netcdf(path)
     return str(path)
 
 
@@ -40,9 +39,8 @@ def test_static_json(capsys):
     assert main(["baseline", "static", "--json"]) == 0
     captured = capsys.readouterr()
     result = json.loads(captured.out)
-    np.testing.assert_allclose(
-        result["bands"], [11.453, 7.768, 2.730, 3.746, 6.398, 5.566], atol=0.001
-    )
+    bands = [11.453, 7.768, 2.730, 3.746, 6.398, 5.566]
+    np.testing.assert_allclose(result["bands"], bands, atol=0.001)
     assert result["global"] == pytest.approx(5.896, abs=0.001)
     assert result["return"] == pytest.approx(-60_358, abs=1)
     assert captured.err == ""
@@ -72,9 +70,8 @@ def test_choice_of_a_variable(capsys, tmp_path):
     options = argparse.ArgumentParser()
     add_setting(options)
     chosen = chosen_configuration(options.parse_args(["--target", target, "--variable", "mine"]))
-    np.testing.assert_allclose(
-        chosen.environment["target"]["surface_temperature"], final_temperature()
-    )
+    target = chosen.environment["target"]["surface_temperature"]
+    np.testing.assert_allclose(target, final_temperature())
 
 
 #: Every option once, and what `configure` is to be given for it.
@@ -346,7 +343,7 @@ def hole(latitude=3):
         (["train", "--sharing", "al"], "There are all, zones, neighbours, shared, personal"),
         (["train", "--model", "mine.py"], "say which climate model in the file, as mine.py:Name"),
         (["train", "--set", "tau"], "'tau' is not name=value"),
-        (["train", "--preset", "paper", "--set", "reach=10.0"], "reach cannot apply: others count"),
+        (["train", "--preset", "paper", "--set", "reach=10.0"], "reach cannot apply: it needs"),
         (["train", "--preset", "paper", "--set", "common_rate=0.3"], "without common_constant"),
         (["train", "--preset", "paper", "--set", "common_hold=9"], "without common_noise"),
         (["train", "--sync-every", "0", "--set", "stale_averages=true"], "nothing is averaged"),
@@ -360,7 +357,9 @@ def hole(latitude=3):
         (["train", "--start", "warm"], "'warm' is not a number"),
         (["train", "--start", "temperature=50..20"], "the lower bound exceeds the upper"),
         (["train", "--start", "heat=20"], "'heat'"),
-        (["train", "--start", "5", "--start", "temperature=20"], "give each a name"),
+        (["train", "--start", "5", "--start", "temperature=20"], "name each value"),
+        (["train", "--env", "ebm-twin", "--split", "nosuch"], "it has train, validation, test"),
+        (["train", "--env", "rce-zonal", "--target", "TMP/skt.nc"], "of air_temperature cannot"),
         (["train", "--forcing", "longwave"], "is not name=value"),
         (["train", "--forcing", "longwav=1"], "did you mean 'longwave'"),
         (["train", "--ramp", "-1"], "ramp must be an integer from 0"),
@@ -389,6 +388,7 @@ def hole(latitude=3):
 )
 def test_bad_input_gets_one_line_and_status_2(capsys, tmp_path, arguments, message):
     (tmp_path / "text.nc").write_text("not a data set")
+    write_target(tmp_path / "skt.nc")
     write_target(tmp_path / "rain.nc", name="rain")
     write_target(tmp_path / "rows.nc", lat="rows")
     write_target(tmp_path / "hole.nc", hole())

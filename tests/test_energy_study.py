@@ -38,6 +38,14 @@ def test_the_agents_close_the_budget_without_an_impossible_column(study):
     assert (warming <= 2.2).all()
 
 
+def test_constants_by_gradient_close_the_budget(study):
+    found = study.results()["gradient"]
+    assert study.column(found, "surface_temperature").max() <= 0.35
+    assert study.column(found, "outgoing_longwave").max() <= 1
+    assert study.column(found, "absorbed_shortwave").max() <= 1
+    assert study.column(found, "above_black_body").max() == 0
+
+
 def test_the_stored_agents_are_those_of_the_command_of_the_page(study):
     """At most 20 000 steps, on seeds that the preset was not chosen on."""
     found = study.results()["agents"]

@@ -11,6 +11,8 @@ from fedrain.experiment import configure, trainer
 from fedrain.experiment.trainer import Trainer
 from tests.experiment.small import SMALL, small_preset
 
+HYSTERESIS = ["stability", "hysteresis", "--latitudes", "12", "--step"]
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -34,6 +36,14 @@ from tests.experiment.small import SMALL, small_preset
         (["train", "--out", "x" * 5000], "a name has at most 200 bytes, not 5000"),
         (["train", "--out", "runs/\udcff"], "is not text in UTF-8"),
         (["evaluate", "x" * 5000], "File name too long"),
+        (
+            ["stability", "hysteresis", "--latitudes", "12", "--step", "1e-9"],
+            "1e-09: stairs are 1 to 10000",
+        ),
+        (
+            ["stability", "hysteresis", "--latitudes", "12", "--step", "inf"],
+            "must be positive and finite, not inf",
+        ),
     ],
 )
 def test_what_is_too_large(tmp_path, monkeypatch, capsys, arguments, message):

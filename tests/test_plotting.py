@@ -91,6 +91,73 @@ def test_a_failed_write_leaves_the_old_figure(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def drawing(path):
+    """Every colour of this module in one figure, with text, dots, a legend and an interval."""
+    sheet = new_figure(3, 2)
+    axes = sheet.subplots()
+    for i, look in enumerate(look for group in GROUPS.values() for look in group):
+        draw(axes, look, [0, 1], [i, i], "", marker=look.marker)
+    plotting.band(axes, "model", [0, 1], [1, 2], [3, 4])
+    plotting.shade(axes, 0.2, 0.4)
+    axes.plot([0.5], [0.5], "o", color=plotting.WHITE, markeredgecolor=plotting.BLACK)
+    axes.set_title("words")
+    plotting.light_grid(axes)
+    return plotting.save_for_pages(sheet, path)
+
+
+def test_figures_for_light_and_dark_pages(tmp_path):
+    """The same drawing without a background, in no colour that is lost on a dark page."""
+    plain, light, dark = drawing(tmp_path / "figure.png")
+    assert [path.name for path in (plain, light, dark)] == [
+        "figure.png", "figure.svg", "figure-dark.svg",
+    ]  # fmt: skip
+    texts = light.read_text("utf-8"), dark.read_text("utf-8")
+    shown = [set(re.findall(r"#[0-9a-f]{6}", text)) for text in texts]
+    assert shown[0] == {colour.lower() for colour in plotting.DARK}
+    assert shown[1] == {colour.lower() for colour in plotting.DARK.values()}
+    assert texts[1].count(f'<svg fill="{plotting.DARK[plotting.BLACK].lower()}"') == 1  # of text
+    backgrounds = re.findall(r'<g id="patch_1">\s*<path[^>]*style="([^"]*)"', texts[0])
+    assert backgrounds == ["fill: none; opacity: 0"] or backgrounds == ["fill: none"]
+
+
+def test_the_same_figure_is_the_same_file(tmp_path):
+    first, second = (
+        [path.read_bytes() for path in drawing(tmp_path / name / "figure.png")] for name in "ab"
+    )
+    assert first == second
+
+
+def contrast(one, other):
+    """Ratio of the WCAG."""
+    light = []
+    for colour in (one, other):
+        rgb = np.array(to_rgb(colour))
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        light.append(linear @ READERS["print"][0])
+    low, high = sorted(light)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_dark_colours_are_seen():
+    """Every curve on a dark page, as on a light one."""
+    for looks in GROUPS.values():
+        for look in looks:
+            assert contrast(plotting.DARK[look.colour], plotting.DARK[plotting.WHITE]) > 4.5, look
+    assert len(set(plotting.DARK.values())) == len(plotting.DARK)
+
+
+def test_no_colours_elsewhere():
+    """Whoever draws takes colours from the one module, by their names."""
+    root = Path(plotting.__file__).parents[1]
+    for path in sorted([*root.glob("fedrain/**/*.py"), *root.glob("studies/*.py")]):
+        if path.name == "plotting.py":
+            continue
+        text = path.read_text("utf-8")
+        assert not re.search(r"[\"']#[0-9A-Fa-f]{6}[\"']", text), path
+        found = re.search(r"\b(?:(?:edge|face|e)?color|cmap)=[\"'](?!none)", text)
+        assert not found, (path, found)
+
+
 @pytest.mark.parametrize("shape", [(10,), (3, 7), (2, 4, 5)])
 def test_interval_is_students(shape):
     values = np.random.default_rng(0).normal(5.0, 2.0, shape)

@@ -33,6 +33,12 @@ def test_agents_halve_the_error_of_the_static_values(study, world, field):
     assert agents.mean() < static.mean() / 2
 
 
+@pytest.mark.parametrize("world", JUDGED)
+def test_the_mean_of_the_agents_is_below_the_static_values_everywhere(study, world):
+    """In every band and on the globe, as the figure shows it."""
+    assert (study.bands(world, "agents").mean(0) < study.bands(world, "static")[0]).all()
+
+
 def test_the_feedback_of_the_seasons(study):
     page = (ROOT / "docs" / "response.md").read_text(encoding="utf-8")
     warming = study.column(study.results("ebm-seasonal", "agents"), "warming")

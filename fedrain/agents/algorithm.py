@@ -271,7 +271,7 @@ class ActorCritic(Algorithm):
         """One update: critics at every step, the policy when it is due.
 
         Losses are NaN where the policy is not: the critics learn from their gradient alone, and
-        the loss itself, which is costly for quantiles, is worked out when it is to be logged.
+        the loss itself, which is costly for quantiles, is computed when it is to be logged.
         """
         critic_key, policy_key = jax.random.split(key)
         target = self.critic_target(agent, batch, critic_key, spec)

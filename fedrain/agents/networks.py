@@ -92,7 +92,7 @@ def _affine_forward(x: Array, layer: Layer) -> tuple[Array, tuple[Array, Array]]
 
 
 def _affine_backward(kept: tuple[Array, Array], slope: Array) -> tuple[Array, Layer]:
-    # The weights' gradient comes out in their own layout: what automatic differentiation gives is
+    # The weights' gradient has their own layout: what automatic differentiation gives is
     # its transpose, which every later use would read against the grain of memory.
     x, weight = kept
     rows, slopes = x.reshape(-1, x.shape[-1]), slope.reshape(-1, slope.shape[-1])

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """Options of exploration and learning over a run; off by default, but for the warm-up.
+    """Options of exploration and learning over a run; off by default, except for the warm-up.
 
     Args:
         warmup_steps: Uniform random actions before learning starts.
@@ -65,7 +65,7 @@ class Schedule:
     common_rate: float = 1.0  # share of the learning rate for it, where constant; it does not fall
     # Where the target never changes, an actor that sees the state learns to hold it: a thermostat.
     place_only: bool = False  # actors see their place alone; critics see all that is observed
-    # Between averages, agents of different climates drift apart; a pull holds them (FedProx).
+    # Between averages, agents of different climates diverge; a pull holds them together (FedProx).
     proximal: float = 0.0  # share of the way back to the last average, at every update
     # In the published runs the server's first request took one agent's message out of turn.
     stale_averages: bool = False  # of all agents but one, averages take the actor of a round before
@@ -171,7 +171,9 @@ def blind(agents: Agent, spec: AgentSpec) -> Agent:
 def placed(agents: Agent, spec: AgentSpec) -> Agent:
     """Actors that see nothing but their place, which stands at the end of an observation."""
     if not spec.place_size:
-        raise InputError("place_only cannot apply: agents are not told their place; set place too")
+        raise InputError(
+            "place_only cannot apply: agents do not observe their place; set place too"
+        )
 
     def cut(network: Network) -> Network:
         first, *rest = network

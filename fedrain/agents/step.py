@@ -36,7 +36,7 @@ class Training(NamedTuple):
 
     agents: Agent
     rows: Float[Array, "learner capacity row"]
-    diverged_at: Int[Array, " agent"]  # first step with a number that is not finite, or HEALTHY
+    diverged_at: Int[Array, " agent"]  # first step with a non-finite value, or HEALTHY
 
 
 class Draws(NamedTuple):

@@ -49,7 +49,7 @@ class TQC(SAC):
     def target_values(
         self, values: Float[Array, "critic batch quantile"], key: Key[Array, ""]
     ) -> Float[Array, "batch kept"]:
-        """The quantiles of all critics, but for the largest."""
+        """The quantiles of all critics, except for the largest."""
         del key
         pooled = values.transpose(1, 0, 2).reshape(values.shape[1], -1)
         if self.drop:

@@ -65,7 +65,7 @@ class Transforms:
     def check(self, spec: AgentSpec) -> None:
         """Refuse what cannot apply to agents like these."""
         for name, known, what in (
-            ("scaled_observations", spec.scale, "the scale of what is seen"),
+            ("scaled_observations", spec.scale, "the scale of observations"),
             ("place", spec.places, "the place of the agents"),
             ("team", spec.places, "the place of the agents"),
         ):
@@ -77,7 +77,7 @@ class Transforms:
             if getattr(self, name) and not spec.shared:
                 raise InputError(f"{name} cannot apply: the agents do not share a climate")
         if self.reach and not self.team:
-            raise InputError("reach cannot apply: others count where team is above 0")
+            raise InputError("reach cannot apply: it needs a team above 0")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,9 @@ class View:
         if self.transforms.team:
             everyone = reward if of_all is None else of_all
             if len(everyone) != len(self.outside.places or ()):
-                raise InputError("team cannot apply: the rewards of the other regions are not told")
+                raise InputError(
+                    "team cannot apply: the rewards of the other regions are not available"
+                )
             closeness = jnp.asarray(self._closeness[np.array(regions)], reward.dtype)
             around = closeness @ jnp.asarray(everyone, reward.dtype)
             own, team = self._transformed(reward), self._transformed(around)

@@ -53,7 +53,7 @@ def enki(
     if ensemble < 2:
         raise InputError(f"an ensemble has at least 2 members, not {ensemble}")
     if iterations < 1:
-        raise InputError(f"there is at least 1 iteration, not {iterations}")
+        raise InputError(f"at least 1 iteration is needed, not {iterations}")
     check_count("the ensemble", ensemble, 2, MOST)
     check_count("the number of iterations", iterations, 1, MOST)
     begin = time.perf_counter()

@@ -23,14 +23,14 @@ from fedrain.errors import InputError
 #: what is compiled for it serves other starts, targets and forcings too.
 Objective = Callable[[Environment, Array, EnvParams, Key[Array, ""]], Float[Array, ""]]
 
-#: Times the value at the start: what a search is told of actions with which the model diverges.
+#: Times the value at the start: what a search gets for actions with which the model diverges.
 WORST = 1e6
 
 
 class Optimum(NamedTuple):
     """What was found, what it took, and whether the search ended because nothing was left to gain.
 
-    It has not converged where it ran out of iterations, or found no way on.
+    It has not converged where it ran out of iterations, or could not improve further.
     """
 
     actions: Float[np.ndarray, "*shape"]
@@ -63,7 +63,7 @@ def minimise(
             "use enki, random or static"
         )
     if iterations < 1:
-        raise InputError(f"there is at least 1 iteration, not {iterations}")
+        raise InputError(f"at least 1 iteration is needed, not {iterations}")
     low, high = environment.action_bounds
     start = np.broadcast_to((environment.static_actions - low) / (high - low), shape)
 

@@ -1,4 +1,4 @@
-"""A proportional controller: no learning, one gain, and a target that it is told.
+"""A proportional controller: no learning, one gain, and a known target.
 
     A = static + gain × (T − target), within its bounds
 
@@ -81,8 +81,8 @@ def proportional_control(
     """The rule, and the numbers that it holds; refuses what they do not suit."""
     if not can_be_proportional(environment):
         raise InputError(
-            f"proportional sets {CONTROLLED} of each column by the error of its temperature, and "
-            "this task has not both"
+            f"proportional sets {CONTROLLED} of each column from the error of its temperature, "
+            "and this task lacks one of them"
         )
     if is_integer(gain):
         gain = float(gain)

@@ -67,10 +67,10 @@ def unknown_limit(environment: Environment) -> str | None:
     if known_limit(environment) is not None:
         return None
     if not has_gradient(environment):
-        return "the limit of this task is not known: its model has no gradient to find it with"
+        return "the limit of this task is not known: its model is not differentiable"
     return (
-        "the limit of this task is not known: `fedrain baseline limit`, with all options of the "
-        "environment that are given here, prints it (it is not stored)"
+        "the limit of this task is not known: `fedrain baseline limit`, with the same options of "
+        "the environment, computes it (it is not stored)"
     )
 
 

@@ -238,12 +238,14 @@ def check_response(environment: Environment) -> tuple[str, tuple[str, ...]]:
     fields = {one.name for one in model.fields}
     if FORCING in forcings:
         if SURFACE_TEMPERATURE.name not in fields:
-            raise InputError(f"{name} has no {SURFACE_TEMPERATURE.name}, in which a response shows")
+            raise InputError(
+                f"{name} has no {SURFACE_TEMPERATURE.name}, which a response is measured by"
+            )
         return FORCING, (SURFACE_TEMPERATURE.name,)
     fluxes = (OUTGOING_LONGWAVE.name, ABSORBED_SHORTWAVE.name)
     if SEA in forcings and fields.issuperset(fluxes):
         return SEA, fluxes
-    raise InputError(f"{name} has no forcing {FORCING}, by which a response is measured")
+    raise InputError(f"{name} has no forcing {FORCING}, which a response is measured with")
 
 
 def _window(environment: Environment, steps: int) -> int:

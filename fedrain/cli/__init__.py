@@ -6,33 +6,35 @@ failed.
 """
 
 import argparse
-import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
 
 from fedrain import __version__
-from fedrain.cli import baseline, benchmark, evaluate, federate, gcm, stability, train, tune
-from fedrain.cli.messages import add_json, print_json, say, show_anywhere
+from fedrain.cli import (
+    baseline,
+    benchmark,
+    envs,
+    evaluate,
+    federate,
+    film,
+    gcm,
+    stability,
+    train,
+    tune,
+    watch,
+)
+from fedrain.cli.messages import say, show_anywhere
+from fedrain.cli.parser import Parser
 from fedrain.errors import FailureError, InputError
 
-
-class _Parser(argparse.ArgumentParser):
-    """Wrong arguments get one line, as every other bad input does."""
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        # A value such as -5..5 is no option, just as -5 is none.
-        self._negative_number_matcher = re.compile(r"^-\.?\d")
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """A command may want its arguments in another form: see ``rewrite`` of evaluate."""
-        rewrite = self._defaults.get("rewrite")
-        return super().parse_known_args(rewrite(args) if rewrite and args else args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message} (see: {self.prog} --help)")
+#: Commands as the help groups them: what is done to a policy, to its climate, to the paper.
+GROUPS = {
+    "train": (train, watch, tune, federate),
+    "evaluate": (evaluate, film, baseline),
+    "models and tasks": (envs, stability, gcm),
+    "the paper": (benchmark,),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,7 +78,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _outside(error: OSError | UnicodeError) -> str:
-    """What the system says of a file or a name that it cannot do with."""
+    """What the system reports of a file or a name that it cannot handle."""
     if isinstance(error, UnicodeError):
         return "a name of a file is not text in UTF-8"
     name = str(error.filename or "")
@@ -84,24 +86,25 @@ def _outside(error: OSError | UnicodeError) -> str:
     return f"{short}{': ' * bool(short)}{error.strerror or error}"
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="fedrain", description="Climate models that learn their own parameters.")
+def _parser() -> Parser:
+    parser = Parser(
+        prog="fedrain",
+        examples={
+            "Train six federated agents": "fedrain train --out runs/six-agents",
+            "Their skill in climates that they have not seen": (
+                "fedrain evaluate runs/six-agents --forcing"
+            ),
+            "Options and examples of a command": "fedrain train --help",
+        },
+    )
     parser.add_argument("--version", action="version", version=f"fedrain {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    envs = commands.add_parser("envs", help="list the environments")
-    add_json(envs)
-    envs.set_defaults(command=_envs)
-
-    for command in (train, tune, federate, evaluate, baseline, benchmark, stability, gcm):
-        command.add(commands)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    lines = ["Climate models that learn their own parameters."]
+    for title, group in GROUPS.items():
+        before = len(commands._choices_actions)
+        for command in group:
+            command.add(commands)
+        lines += ["", f"{title}:"]
+        lines += [f"  {one.dest:10} {one.help}" for one in commands._choices_actions[before:]]
+    parser.description = "\n".join(lines)
     return parser
-
-
-def _envs(options: argparse.Namespace) -> None:
-    from fedrain.envs.listing import environment_rows, environment_table
-
-    if options.json:
-        print_json({"environments": environment_rows()})
-    else:
-        print(environment_table())

@@ -15,41 +15,91 @@ if TYPE_CHECKING:
 
 TEXTS = {
     "static": "the model with its static parameters",
-    "constant": "the best constant parameters, by gradient",
-    "proportional": "A follows the error of the temperature: a thermostat, without learning",
+    "constant": "the best constant parameters, by gradient descent",
+    "proportional": "a proportional controller: A follows the temperature error",
     "enki": "constant parameters by ensemble Kalman inversion",
-    "limit": "optimal control: the ceiling for every agent",
+    "limit": "optimal control: an upper bound for every agent",
     "random": "uniform random actions",
+}
+#: Iterations of those that search.
+ITERATIONS = {"enki": 8, "constant": 2000, "limit": 600}
+#: What each takes for its example.
+EXAMPLES = {
+    "static": "",
+    "constant": " --goal return",
+    "proportional": " --gain 3 --D 0.55",
+    "enki": " --ensemble 20 --iterations 3",
+    "limit": " --env ebm-v2 --agents 2 --out limit.nc",
+    "random": " --seed 3 --figure random.png",
 }
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     names = commands.add_parser(
-        "baseline", help="skill of the non-learning baselines"
+        "baseline",
+        help="show the skill of a baseline that does not learn",
+        description="Show the skill of a non-learning baseline: what agents have to beat, and the "
+        "most that they could reach.",
+        examples={
+            "The model with its static parameters": "fedrain baseline static",
+            "The most that agents could reach": "fedrain baseline limit",
+        },
     ).add_subparsers(required=True, metavar="NAME")
     for name, text in TEXTS.items():
-        parser = names.add_parser(name, help=text)
+        parser = names.add_parser(
+            name,
+            help=text,
+            description=f"Show the skill of {text}.",
+            examples={_upper(text): f"fedrain baseline {name}{EXAMPLES[name]}"},
+        )
         add_json(parser)
         add_environment(parser, "ebm-v1")
         add_settings(parser, "model.KEY=VALUE", "an option of the model; may be repeated")
-        parser.add_argument("--figure", metavar="FILE", help="save a figure of the zonal means")
-        parser.add_argument("--out", metavar="FILE", help="parameters and fields, as NetCDF")
-        parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
+        parser.add_argument(
+            "--figure", metavar="FILE", help="file for a figure of the zonal means (default: none)"
+        )
+        parser.add_argument(
+            "--out", metavar="FILE", help="NetCDF file for parameters and fields (default: none)"
+        )
+        parser.add_argument(
+            "--seed",
+            type=int,
+            default=0,
+            metavar="N",
+            help="seed of all random numbers (default: 0)",
+        )
         parser.set_defaults(command=_run, name=name)
         if name == "constant":
-            parser.add_argument("--goal", default="final", help="final (default) or return")
+            text = "what is optimised: the error of the final state, or the return: final or return"
+            parser.add_argument(
+                "--goal", default="final", metavar="NAME", help=f"{text} (default: final)"
+            )
         if name == "proportional":
             parser.add_argument(
-                "--gain", type=float, metavar="G", help="in 100 W m⁻² for each K of error (3)"
+                "--gain",
+                type=float,
+                metavar="G",
+                help="gain, in 100 W m⁻² for each K of error (default: 3)",
             )
             parser.add_argument(
-                "--D", dest="diffusivity", type=float, metavar="D", help="in W m⁻² K⁻¹ (0.55)"
+                "--D",
+                dest="diffusivity",
+                type=float,
+                metavar="D",
+                help="diffusivity in W m⁻² K⁻¹ (default: 0.55)",
             )
         if name == "enki":
-            parser.add_argument("--ensemble", type=int, metavar="N", help="members")
-        if name in ("enki", "limit", "constant"):
-            parser.add_argument("--iterations", type=int, metavar="N", help="most iterations")
+            parser.add_argument(
+                "--ensemble", type=int, metavar="N", help="number of members (default: 300)"
+            )
+        if name in ITERATIONS:
+            parser.add_argument(
+                "--iterations",
+                type=int,
+                metavar="N",
+                help=f"maximum number of iterations (default: {ITERATIONS[name]})",
+            )
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -97,10 +147,7 @@ def _print(environment: "Environment", result: "Baseline") -> None:
     print(f"return         {result.returns.mean():.0f}{unit}")
     print(f"found with {counted(result.model_runs, 'model run')} in {result.seconds:.1f} s")
     if result.converged is False:
-        say(
-            f"{result.name} has not converged: --iterations N lets it search longer, "
-            "and what it finds then is better"
-        )
+        say(f"{result.name} has not converged: a larger --iterations N finds a better result")
 
 
 def _unit(field: "Field") -> str:

@@ -21,22 +21,50 @@ ALONE = ""
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    evaluate = commands.add_parser("evaluate", help="skill of a trained run")
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="show the skill of a trained run",
+        description="Show the skill of a trained run, in the episodes of its training or in "
+        "others: another target, start or forcing, episodes kept from training, or how its "
+        "climate responds to a forcing.",
+        examples={
+            "Skill of the agents' own policies": "fedrain evaluate runs/six-agents",
+            "Skill of their average, for a program": (
+                "fedrain evaluate runs/six-agents --policy global --json"
+            ),
+            "A table of climates that the policy has not seen": (
+                "fedrain evaluate runs/six-agents --forcing"
+            ),
+            "One other climate": (
+                "fedrain evaluate runs/six-agents --forcing longwave=-3.7 --ramp 100"
+            ),
+            "Response of the climate to a doubling of CO2": (
+                "fedrain evaluate runs/six-agents --response"
+            ),
+        },
+    )
     evaluate.add_argument("run", metavar="RUN", help="folder of the run")
-    evaluate.add_argument("--policy", default="local", help="local (default) or global")
+    evaluate.add_argument(
+        "--policy",
+        default="local",
+        metavar="NAME",
+        help="local, the agents' own, or global, their average (default: local)",
+    )
     add_json(evaluate)
     add_references(evaluate)
     evaluate.add_argument(
         "--response",
         action="store_true",
-        help="how the climate with this policy answers a forcing of −3.7 W m⁻², at equilibrium",
+        help="equilibrium response of the climate with this policy to a doubling of CO2: "
+        "a forcing of −3.7 W m⁻² on outgoing longwave radiation",
     )
     evaluate.add_argument(
         "--split",
         metavar="NAME",
-        help="in episodes of the task that were kept from training: validation or test",
+        help="evaluate in episodes of the task that were kept from training: validation or test "
+        "(default: those of the training)",
     )
-    group = evaluate.add_argument_group("another episode than those of the training")
+    group = evaluate.add_argument_group("an episode other than those of the training")
     add_target(group)
     add_start(group)
     group.add_argument(
@@ -44,10 +72,15 @@ def add(commands: Any) -> None:
         type=_forcing_or_all,
         action="append",
         metavar="NAME=VALUE",
-        help="what forces the climate, in one other episode; alone, without a value: a table of "
-        "climates that the policy has not seen",
+        help="a forcing of the climate, for one other episode; without a value: a table of "
+        "climates that the policy has not seen (default: none)",
     )
-    group.add_argument("--ramp", type=int, metavar="N", help="steps over which it sets in")
+    group.add_argument(
+        "--ramp",
+        type=int,
+        metavar="N",
+        help="steps over which the forcing sets in (default: that of the run)",
+    )
     add_noise(group)
     evaluate.set_defaults(rewrite=_rewritten)
     evaluate.set_defaults(command=_run)

@@ -3,7 +3,6 @@
 import argparse
 import codecs
 import json
-import math
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -41,24 +40,37 @@ def show_anywhere(*streams: Any) -> None:
 
 
 def say_if_unchecked(run: Any) -> None:
-    """Tell of a run that is older than checksums; it is read all the same."""
+    """Tell of a run that predates checksums; it is read all the same."""
     if not run.has_checksums:
-        say(f"{run.folder}: is of before checksums: damage to it would not be noticed")
+        say(
+            f"{run.folder}: was written before checksums were introduced: damage cannot be detected"
+        )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option that every command with a result has."""
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object on standard output"
+    )
 
 
 def print_json(values: Mapping[str, Any]) -> None:
     """One JSON object on standard output; what is not finite is null, for JSON has no NaN."""
-    print(json.dumps(_finite(values), allow_nan=False))
+    from fedrain.tables import finite  # here, since JAX takes a second
+
+    print(json.dumps(finite(values), allow_nan=False))
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say whether the work goes to other machines."""
+    parser.add_argument(
+        "--engine",
+        default="local",
+        metavar="NAME",
+        help="local: on this machine (default); ray: on a Ray cluster",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="of the Ray cluster, machine:port or auto (default: a new one of this machine)",
+    )

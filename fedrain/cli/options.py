@@ -37,17 +37,43 @@ def add_experiment(parser: argparse.ArgumentParser, extend: bool = False) -> Non
     """Add the options that say which experiment, and where to; whether it can be extended."""
     add_setting(parser)
     parser.add_argument(
-        "--experiment", metavar="FILE", help="configuration.json of a run, instead of all these"
+        "--experiment",
+        metavar="FILE",
+        help="configuration.json of a run, in place of the options of environment and "
+        "learning (default: none)",
     )
     parser.add_argument(
-        "--out", type=values.place, metavar="DIR", help="folder of the run (runs/NAME)"
+        "--out",
+        type=values.place,
+        metavar="DIR",
+        help="folder of the run (default: runs/NAME, with the name of the experiment)",
     )
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="resume a run that was interrupted"
+        help="resume an interrupted run"
         + ", or extend it with more --episodes" * extend
-        + "; what is not given is what its folder says",
+        + "; options left out are taken from its folder",
+    )
+
+
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a page that shows the run."""
+    parser.add_argument(
+        "--watch", action="store_true", help="show the run while it trains, in a browser here"
+    )
+    add_port(parser)
+
+
+def add_port(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says where the page is."""
+    parser.add_argument(
+        "--port",
+        dest="page_port",
+        type=int,
+        default=0,
+        metavar="N",
+        help="port of the page on 127.0.0.1 (default: 0, any that is free)",
     )
 
 
@@ -64,27 +90,39 @@ def add_setting(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> None:
     """Add the options that say which experiment."""
     add_environment(parser, env)
     group = parser.add_argument_group("learning")
-    group.add_argument("--algo", help="ddpg (default), td3, tqc, sac, or file.py:Class")
-    group.add_argument("--preset", help="name of a preset (fedrain), or a TOML file")
+    group.add_argument(
+        "--algo", metavar="NAME", help="ddpg, td3, tqc, sac, or file.py:Class (default: ddpg)"
+    )
+    group.add_argument(
+        "--preset", metavar="NAME", help="name of a preset, or a TOML file (default: fedrain)"
+    )
     add_settings(
         group,
         "KEY=VALUE",
-        "a hyperparameter that differs from the preset's, or model.KEY=VALUE for an option of the "
-        "model; may be repeated",
+        "change a hyperparameter of the preset, or with model.KEY=VALUE an option of the model; "
+        "may be repeated",
     )
     group.add_argument(
-        "--sync-every", type=int, metavar="K", help="episodes between averages (5); 0: never"
+        "--sync-every",
+        type=int,
+        metavar="K",
+        help="episodes between averages; 0: never (default: 5)",
     )
     group.add_argument(
         "--sharing",
         metavar="NAME",
-        help="who is averaged: all (default), zones, neighbours, personal (all, but the last layer "
-        "stays), or shared: one policy for all agents",
+        help="whose policies are averaged: all, zones, neighbours, personal (all, except for the "
+        "last layer), or shared: one policy for all agents (default: all)",
     )
     group.add_argument(
-        "--seeds", type=values.seeds, metavar="N", help="number of seeds (1), or which: 3,5,8"
+        "--seeds",
+        type=values.seeds,
+        metavar="N",
+        help="number of seeds, or which: 3,5,8 (default: 1)",
     )
-    group.add_argument("--episodes", type=int, metavar="N", help="episodes (100)")
+    group.add_argument(
+        "--episodes", type=int, metavar="N", help="number of episodes (default: 100)"
+    )
 
 
 def add_settings(parser: Any, form: str, text: str) -> None:
@@ -97,24 +135,39 @@ def add_settings(parser: Any, form: str, text: str) -> None:
 def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> None:
     """Add the options that say which environment; ``env`` is what the help calls the default."""
     group = parser.add_argument_group("environment")
-    group.add_argument("--env", help=f"a name of `fedrain envs` ({env}), or file.py:task")
-    group.add_argument("--model", metavar="file.py:Class", help="a climate model of your own")
-    group.add_argument("--agents", type=int, metavar="N", help="number of agents (the task's own)")
+    group.add_argument(
+        "--env",
+        metavar="NAME",
+        help=f"task: a name from `fedrain envs`, or file.py:task (default: {env})",
+    )
+    group.add_argument(
+        "--model", metavar="file.py:Class", help="a climate model of your own (default: the task's)"
+    )
+    group.add_argument(
+        "--agents", type=int, metavar="N", help="number of agents (default: the task's)"
+    )
     group.add_argument(
         "--tiles",
         type=values.tiles,
         metavar="ROWSxCOLS",
-        help="regions, of latitude–longitude columns",
+        help="regions of a latitude–longitude grid (default: bands of latitude)",
     )
     group.add_argument(
         "--overlap",
         action="store_true",
         default=None,
-        help="let bands share latitudes, where they do not divide them equally",
+        help="let bands overlap where the number of agents does not divide the latitudes",
     )
-    group.add_argument("--latitudes", type=int, metavar="N", help="number of latitudes (96)")
-    group.add_argument("--backend", help="jax (default) or climlab")
-    group.add_argument("--episode-length", type=int, metavar="N", help="steps in an episode (200)")
+    group.add_argument(
+        "--latitudes", type=int, metavar="N", help="number of latitudes (default: 96)"
+    )
+    group.add_argument("--backend", metavar="NAME", help="jax or climlab (default: jax)")
+    group.add_argument(
+        "--episode-length",
+        type=int,
+        metavar="N",
+        help="steps in an episode (default: 200, or the task's)",
+    )
     add_target(group)
     add_start(group)
     group.add_argument(
@@ -122,64 +175,73 @@ def add_environment(parser: argparse.ArgumentParser, env: str = "ebm-v3") -> Non
         type=values.named(values.bounds),
         action="append",
         metavar="NAME=VALUE",
-        help="what forces the climate, or NAME=LOW..HIGH to draw it in each episode",
+        help="a forcing of the climate, or NAME=LOW..HIGH to draw it in each episode "
+        "(default: none)",
     )
-    group.add_argument("--ramp", type=int, metavar="N", help="steps over which it sets in (0)")
+    group.add_argument(
+        "--ramp", type=int, metavar="N", help="steps over which the forcing sets in (default: 0)"
+    )
     add_noise(group)
     group.add_argument(
         "--split",
         metavar="NAME",
-        help="episodes of the task that are kept from training: validation or test (train)",
+        help="episodes of the task to use: train, validation or test (default: train)",
     )
     group.add_argument(
         "--bounds",
         type=values.named(values.pair),
         action="append",
         metavar="A=LOW..HIGH",
-        help="other bounds of a parameter",
+        help="bounds of a parameter (default: the model's)",
     )
     group.add_argument(
         "--static",
         type=values.named(values.number),
         action="append",
         metavar="B=VALUE",
-        help="another static value of a parameter",
+        help="static value of a parameter (default: the model's)",
     )
     group.add_argument(
-        "--learn", type=values.names, metavar="D,A", help="parameters that agents set (all)"
+        "--learn",
+        type=values.names,
+        metavar="D,A",
+        help="parameters that agents set (default: all)",
     )
     group.add_argument(
         "--judge",
         type=values.weights,
         action="append",
         metavar="FIELD=WEIGHT",
-        help="fields that agents are judged by, with commas between (the model's first)",
+        help="fields in the reward, separated by commas (default: the model's first)",
     )
-    group.add_argument("--reward-shape", metavar="NAME", help="square (default) or log")
+    group.add_argument("--reward-shape", metavar="NAME", help="square or log (default: square)")
     group.add_argument(
         "--around",
         type=values.named(values.number),
         action="append",
         metavar="FIELD=DEGREES",
-        help="judged fields of which errors nearby count too, e times less every so many degrees",
+        help="judged fields for which errors nearby count too, and the e-folding distance of "
+        "their weight (default: none)",
     )
     group.add_argument(
         "--observe",
         type=values.names,
         metavar="NAMES",
-        help="what agents see: fields, target, error, season, place (the judged fields)",
+        help="what agents observe: fields, target, error, season, place (default: the judged "
+        "fields)",
     )
     group.add_argument(
         "--analysis-every",
         type=int,
         metavar="N",
-        help="steps after which the model is set to what is observed (0: never)",
+        help="steps between analyses, which set the model to the observations; 0: never "
+        "(default: 0)",
     )
     group.add_argument(
         "--smooth",
         type=values.number,
         metavar="WEIGHT",
-        help="penalty on differences of parameters between neighbouring columns (0)",
+        help="penalty on differences of parameters between neighbouring columns (default: 0)",
     )
     add_judged_over(group)
     add_published(group)
@@ -191,7 +253,7 @@ def add_judged_over(group: Any) -> None:
         "--judged-over",
         type=int,
         metavar="N",
-        help="steps over whose mean an evaluation is judged (1; the task's own)",
+        help="last steps whose mean an evaluation is judged by (default: 1, or the task's)",
     )
 
 
@@ -201,19 +263,19 @@ def add_published(group: Any) -> None:
         "--unapplied",
         type=values.names,
         metavar="a0,a2",
-        help="parameters that agents set and the model does not get",
+        help="parameters that agents set but the model ignores (default: none)",
     )
     group.add_argument(
         "--unclipped",
         action="store_true",
         default=None,
-        help="let observations leave their bounds",
+        help="do not clip observations to their bounds",
     )
     group.add_argument(
         "--judged-early",
         type=int,
         metavar="N",
-        help="steps before the end at which an evaluation is judged (0)",
+        help="steps before the end at which an evaluation is judged (default: 0)",
     )
 
 
@@ -224,8 +286,8 @@ def add_start(parser: Any) -> None:
         type=values.start,
         action="append",
         metavar="VALUE",
-        help="where a climate starts, in °C, or LOW..HIGH to draw it in each episode; NAME=VALUE "
-        "for a model that has several",
+        help="initial temperature in °C, or LOW..HIGH to draw it in each episode; NAME=VALUE for "
+        "a model with several initial values (default: the model's)",
     )
 
 
@@ -235,18 +297,20 @@ def add_noise(parser: Any) -> None:
         "--noise",
         type=values.number,
         metavar="SHARE",
-        help="standard deviation of the sensors' error, as a share of each field's scale (0)",
+        help="standard deviation of observation errors, as a share of each field's scale "
+        "(default: 0)",
     )
 
 
 def add_references(parser: argparse.ArgumentParser) -> None:
     """Add the options that name again what a run has from outside the package."""
-    for name, what in (
-        ("env", "file.py:task"),
-        ("model", "file.py:Class"),
-        ("algo", "file.py:Class"),
+    for name, where, what in (
+        ("env", "file.py:task", "task"),
+        ("model", "file.py:Class", "model"),
+        ("algo", "file.py:Class", "algorithm"),
     ):
-        parser.add_argument(f"--{name}", metavar=what, help="name it again, if it is not ours")
+        text = f"{what} of the run, if it is not part of the package"
+        parser.add_argument(f"--{name}", metavar=where, help=text)
 
 
 def given(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
@@ -271,7 +335,7 @@ def _start(start: dict[str, Any] | None) -> Any:
     if start is None or "" not in start:
         return start
     if len(start) > 1:
-        raise InputError("--start: give each a name, as in temperature=20..50")
+        raise InputError("--start: name each value, as in temperature=20..50")
     return start[""]
 
 
@@ -312,7 +376,7 @@ def chosen_configuration(
         return chosen(folder, getattr(options, "resume", False), wanted)
     if more := [name for name in wanted if name not in REFERENCES]:
         texts = ", ".join("--set" if m == "settings" else f"--{m.replace('_', '-')}" for m in more)
-        raise InputError(f"--experiment says it all: drop {texts}")
+        raise InputError(f"--experiment holds the whole experiment: drop {texts}")
     return from_dict(read_json(Path(file)), references(options))
 
 

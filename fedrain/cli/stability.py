@@ -11,11 +11,28 @@ if TYPE_CHECKING:
     from fedrain.climate.stability import Branch, FeedbackModel
 
 TEXTS = {
-    "equilibria": "every equilibrium at one solar constant, and if it is stable",
-    "spectrum": "eigenvalues at every equilibrium, beside those of a fixed albedo",
-    "diagram": "follow the equilibria through both folds: tipping points, NetCDF and figures",
-    "hysteresis": "dim the sun and restore it: a climate that does not come back",
+    "equilibria": "all equilibria at one solar constant, and whether each is stable",
+    "spectrum": "eigenvalues at every equilibrium, and those with a fixed albedo",
+    "diagram": "bifurcation diagram through both folds: tipping points and figures",
+    "hysteresis": "dim the sun, then restore it: the climate does not recover",
 }
+#: What each takes for its example, and what that shows.
+EXAMPLES = {
+    "equilibria": ("--solar 1300", "Under a dimmer sun"),
+    "spectrum": ("--latitudes 48", "On a coarser grid"),
+    "diagram": ("--width 10 --out stability", "With a smoother albedo"),
+    "hysteresis": ("--step 10 --out stability", "In steps of 10 W m⁻²"),
+}
+#: Options that are numbers: name, default, unit and what it is; the last two for equilibria alone.
+NUMBERS = (
+    ("--solar", 1365.2, "W m⁻²", "solar constant"),
+    ("--low", 700.0, "W m⁻²", "lowest solar constant of the branch"),
+    ("--high", 2000.0, "W m⁻²", "highest solar constant of the branch"),
+    ("--width", 5.0, "K", "width of the step in albedo, which may be 0"),
+    ("--diffusivity", 0.555, "W m⁻² K⁻¹", "diffusivity D"),
+    ("--coldest", -273.15, "°C", "lowest global mean to look for"),
+    ("--warmest", 200.0, "°C", "highest global mean to look for"),
+)
 #: Of what is printed for people.
 UNITS = {
     "solar": "W m⁻²",
@@ -32,25 +49,50 @@ UNITS = {
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     names = commands.add_parser(
-        "stability", help="equilibria, spectrum, bifurcation diagram of the model"
+        "stability",
+        help="equilibria, bifurcation diagram and hysteresis of the model",
+        description="Equilibria of the energy balance model with ice–albedo feedback, their "
+        "stability, tipping points and hysteresis.",
+        examples={
+            "Equilibria under today's sun": "fedrain stability equilibria",
+            "Tipping points and figures": "fedrain stability diagram",
+        },
     ).add_subparsers(required=True, metavar="WHAT")
     for name, text in TEXTS.items():
-        parser = names.add_parser(name, help=text)
+        example, shown = EXAMPLES[name]
+        parser = names.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            examples={shown: f"fedrain stability {name} {example}"},
+        )
         add_json(parser)
-        parser.add_argument("--solar", type=float, default=1365.2, help="solar constant (1365.2)")
-        parser.add_argument("--low", type=float, default=700.0, help="dimmest sun (700 W m⁻²)")
-        parser.add_argument("--high", type=float, default=2000.0, help="brightest (2000 W m⁻²)")
-        parser.add_argument("--latitudes", type=int, default=96, help="number of latitudes (96)")
-        parser.add_argument("--width", type=float, default=5.0, help="of the albedo's step (5 K)")
-        parser.add_argument("--diffusivity", type=float, default=0.555, help="D (0.555)")
-        parser.add_argument("--insolation", default="p2", help="p2 (default) or annual")
-        if name == "equilibria":
-            parser.add_argument("--coldest", type=float, default=-273.15, help="global mean (°C)")
-            parser.add_argument("--warmest", type=float, default=200.0, help="global mean (°C)")
+        for option, default, unit, what in NUMBERS[: None if name == "equilibria" else -2]:
+            text = f"{what}, in {unit} (default: {default:g})"
+            parser.add_argument(option, type=float, default=default, metavar="X", help=text)
+        parser.add_argument(
+            "--latitudes",
+            type=int,
+            default=96,
+            metavar="N",
+            help="number of latitudes (default: 96)",
+        )
+        parser.add_argument(
+            "--insolation",
+            default="p2",
+            metavar="NAME",
+            help="p2 (second Legendre polynomial) or annual (default: p2)",
+        )
         if name in ("diagram", "hysteresis"):
-            parser.add_argument("--out", default="stability", metavar="DIR", help="for the files")
+            parser.add_argument(
+                "--out",
+                default="stability",
+                metavar="DIR",
+                help="folder for NetCDF files and figures (default: stability)",
+            )
         if name == "hysteresis":
-            parser.add_argument("--step", type=float, default=5.0, help="W m⁻² at a time (5)")
+            text = "change of the solar constant at each step, in W m⁻² (default: 5)"
+            parser.add_argument("--step", type=float, default=5.0, metavar="X", help=text)
         parser.set_defaults(command=_run, name=name)
 
 
@@ -169,8 +211,8 @@ def _hysteresis(branch: "Branch", options: argparse.Namespace) -> dict[str, Any]
     from fedrain.plotting import save_figure
 
     result = _tipping(branch, options)
-    if not options.step > 0:
-        raise InputError(f"--step must be positive, not {options.step:g}")
+    if not (options.step > 0 and np.isfinite(options.step)):
+        raise InputError(f"--step must be positive and finite, not {options.step:g}")
     tips = [fold.solar for fold in branch.folds]
     margin = 4 * options.step
     solar = stairs(max(tips) + margin, min(tips) - margin, options.step)

@@ -11,12 +11,20 @@ if TYPE_CHECKING:
 
 def add_target(parser: Any) -> None:
     """Add the arguments that say which climatology is to be reached."""
-    parser.add_argument("--target", metavar="FILE", help="NetCDF file with your own climatology")
-    parser.add_argument("--variable", metavar="NAME", help="the temperature in that file")
+    parser.add_argument(
+        "--target",
+        metavar="FILE",
+        help="NetCDF file with your own climatology (default: NCEP/NCAR)",
+    )
+    parser.add_argument(
+        "--variable",
+        metavar="NAME",
+        help="variable of that file (default: its surface temperature)",
+    )
     parser.add_argument(
         "--weight-months",
         action="store_true",
-        help="months of that file count by their length",
+        help="weight the months of that file by their length",
     )
 
 

@@ -8,6 +8,7 @@ from fedrain.cli.options import (
     REFERENCES,
     add_accept_changes,
     add_experiment,
+    add_watch,
     folder_and_configuration,
     references,
 )
@@ -18,12 +19,40 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("train", help="train one experiment")
+    parser = commands.add_parser(
+        "train",
+        help="train agents on one experiment",
+        description="Train agents on one experiment, average their policies as it goes, and show "
+        "their skill. The run is a folder with configuration, weights, NetCDF files, TensorBoard "
+        "events and figures; an interrupted run is resumed with --resume.",
+        examples={
+            "Six agents in one climate, averaged every five episodes": "fedrain train",
+            "One agent for the whole globe, ten seeds": (
+                "fedrain train --env ebm-v1 --algo ddpg --seeds 10"
+            ),
+            "Two agents with TD3, averaged every ten episodes": (
+                "fedrain train --env ebm-v2 --agents 2 --sync-every 10 --algo td3"
+            ),
+            "Resume a run, or extend it": (
+                "fedrain train --out runs/six-agents --resume --episodes 200"
+            ),
+            "Start from the policies of another run": (
+                "fedrain train --from runs/six-agents --out runs/more"
+            ),
+            "A climate model of your own": (
+                "fedrain train --model examples/heat_capacity.py:LandAndSea"
+            ),
+        },
+    )
     add_experiment(parser, extend=True)
     parser.add_argument(
-        "--from", dest="start_from", metavar="RUN", help="start from the policies of this run"
+        "--from",
+        dest="start_from",
+        metavar="RUN",
+        help="start from the policies of this run (default: new agents)",
     )
     add_accept_changes(parser)
+    add_watch(parser)
     parser.set_defaults(command=_run)
 
 
@@ -52,4 +81,5 @@ def _run(options: argparse.Namespace) -> None:
         say_if_unchecked(before)
     out, configuration = folder_and_configuration(options)
     more: dict[str, Any] = {"start_from": before, "figures": False, "progress": True}
+    more |= {"watch": options.watch, "port": options.page_port}
     finish(train(configuration, out, options.resume, say, **more))

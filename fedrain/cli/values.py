@@ -25,7 +25,7 @@ def number(text: str) -> float:
 
 
 def place(text: str) -> str:
-    """Where something is to be written: a name that every library here can do with."""
+    """Where something is to be written: a name that every library here can handle."""
     try:
         size = max((len(part.encode()) for part in text.split("/")), default=0)
     except UnicodeEncodeError:

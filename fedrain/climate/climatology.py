@@ -108,7 +108,7 @@ def target_fields(
     given = target if isinstance(target, Mapping) else {names[0]: target}
     for name in given:
         if name not in (names if strict else known):
-            raise unknown("judged field, for which there is a target,", name, names)
+            raise unknown("judged field", name, names)
     own = getattr(model, "target", {})
     found = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""The contract of a climate model: the one door through which every model comes in.
+"""The contract of a climate model: what every model provides.
 
 A model is a pure function ``state, parameters, forcing, key → state`` with fields that can be seen
 and judged. Whatever has the parts of :class:`ClimateModel` is one; nothing has to be inherited.

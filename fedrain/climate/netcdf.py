@@ -168,11 +168,11 @@ def _temperature(dataset: "xarray.Dataset", variable: str | None) -> "xarray.Dat
         if name in by_name:
             return by_name[name]
     for standard in TEMPERATURE_STANDARD_NAMES:
-        for field in fields.values():
-            if field.attrs.get("standard_name") == standard:
+        for called, field in fields.items():
+            if standard in (called.lower(), field.attrs.get("standard_name")):
                 return field
     raise InputError(
-        f"no temperature: looked for {', '.join(TEMPERATURE_NAMES)} or a standard_name "
+        f"no temperature: looked for {', '.join(TEMPERATURE_NAMES)}, or a name or standard_name "
         f"{', '.join(TEMPERATURE_STANDARD_NAMES)}, found {_listed(dataset.data_vars)}"
     )
 
@@ -244,7 +244,7 @@ def check_temperatures(
     if temperature.min() < -150 or temperature.max() > 100:
         raise InputError(
             f"temperatures from {temperature.min():g} to {temperature.max():g} °C: "
-            "are they in °C, or their units said rightly?"
+            "are they in °C, or is their units attribute wrong?"
         )
 
 

@@ -91,6 +91,15 @@ class Adapter:
         self.time = 0
         self._random: list[np.random.Generator] = []  # of each copy
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what is compiled, which a copy shares or compiles for itself."""
+        return {name: value for name, value in vars(self).items() if name != "_functions"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The counterpart."""
+        vars(self).update(state)
+        self._functions = compiled(self.environment, self.batch)
+
     @property
     def together(self) -> tuple[int, ...]:
         """The axis of agents in what one controller of all of them sees; none if there is one."""
@@ -182,7 +191,7 @@ class Adapter:
         except (TypeError, ValueError):
             raise InputError("an action must be an array of numbers") from None
         if array.shape != shape:
-            raise InputError(f"an action has shape {array.shape}, but {shape} is asked for")
+            raise InputError(f"an action has shape {array.shape} instead of {shape}")
         if np.isnan(array).any():
             raise InputError("an action is NaN")
         return array

@@ -59,7 +59,7 @@ OPEN = {
             "test": {"start": {"offset": (10.0, 15.0)}, "forcing": {"longwave": (-7.4, -3.7)}},
         },
         analysis_every=1,
-        summary="the albedo of a climate with ice, by a model without, beside the truth",
+        summary="albedo of a climate with ice, learnt by a model without ice from a twin",
     ),
     "ebm-seasonal": Task(
         model=seasonal,
@@ -114,7 +114,7 @@ CIRCULATION = {
         judged_over=20,
         overlap=True,  # six bands of 32 latitudes
         extra="gcm",
-        summary="clouds, convection and radiation of a general circulation model, and a truth",
+        summary="clouds, convection and radiation of a general circulation model, from a twin",
     ),
     "gcm-ncep": Task(
         model=earth_circulation,
@@ -127,7 +127,7 @@ CIRCULATION = {
         judged_over=60,
         overlap=True,
         extra="gcm",
-        summary="the same over the Earth, judged by the months of the reanalysis",
+        summary="clouds, convection and radiation of the Earth, judged by reanalysis months",
     ),
 }
 #: As the published runs had them: the climate does not get the albedo that agents set, what they
@@ -138,7 +138,7 @@ PUBLISHED = {
         unapplied=("a0", "a2"),
         unclipped=True,
         judged_early=1,
-        summary=f"{name} as in the published runs: a0 and a2 are set and not applied",
+        summary=f"{name} as in the published runs: a0 and a2 are set but not applied",
     )
     for name, task in PAPER.items()
 }

@@ -22,14 +22,14 @@ def check_setup(environment: "Setup") -> None:
     check_model(model)
     _ = environment.division.cells  # refuses what cannot be divided
     if not len(environment.learnt):
-        raise InputError("no parameter is learnt: name one whose bounds leave it a choice")
+        raise InputError("no parameter is learnt: name one whose bounds differ")
     symbols = [row.symbol for row in environment.learnt]
     for symbol in environment.unapplied:
         if symbol not in symbols:
             raise unknown("learnt parameter", symbol, symbols)
     for one in model.fields:
         if one.name in EXTRAS:
-            raise InputError(f"no field can be called {one.name!r}: it means something else")
+            raise InputError(f"no field can be called {one.name!r}: the name is reserved")
     for name, _ in environment.judged:
         environment.field(name)
     judged = [name for name, _ in environment.judged]
@@ -40,7 +40,7 @@ def check_setup(environment: "Setup") -> None:
         if name not in EXTRAS:
             environment.field(name)
     if "season" in environment.observed and not hasattr(model, "season"):
-        raise InputError(f"{type(model).__name__} has no season that agents could see")
+        raise InputError(f"{type(model).__name__} has no season for agents to observe")
     if environment.reward_shape not in REWARD_SHAPES:
         raise unknown("reward shape", environment.reward_shape, REWARD_SHAPES)
     if not environment.judged:

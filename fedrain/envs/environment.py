@@ -14,7 +14,7 @@ agents' proposals. No state is terminal; episodes are truncated.
 The target is that of the task, that of the moment where the model knows one
 (``target_at``), or what another model shows that runs beside it (``truth``).
 
-What tells tasks apart in kind (the model, what is learnt, how the globe is divided) is static;
+How kinds of task differ (the model, what is learnt, how the globe is divided) is static;
 what may differ from episode to episode (start, target, forcing, sensor noise) is an argument,
 :class:`EnvParams`: one compilation serves all of it, and ``jax.vmap`` works over it.
 """

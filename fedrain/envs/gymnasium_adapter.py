@@ -247,6 +247,6 @@ def check_length(task: str, length: Any, longest: int) -> None:
     """Refuse an episode that Gymnasium would cut before its end."""
     if isinstance(length, int) and length > longest:
         raise InputError(
-            f"an episode of {length} steps: with this id they end after {longest} at the latest; "
-            f"longer ones are made by fedrain.envs.TaskEnv({task!r}, episode_length={length})"
+            f"episodes with this id have at most {longest} steps, not {length}: "
+            f"make longer ones with fedrain.envs.TaskEnv({task!r}, episode_length={length})"
         )

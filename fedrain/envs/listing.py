@@ -7,7 +7,7 @@ from fedrain.envs.environment import Environment
 from fedrain.envs.observation import Observation
 from fedrain.envs.task import Task
 from fedrain.envs.tasks import TASKS, find_task, make
-from fedrain.tables import Table
+from fedrain.tables import Table, counted
 
 #: How each environment of the paper is made from Python; the others by :func:`fedrain.envs.make`.
 ENTRY_POINTS = {
@@ -18,7 +18,7 @@ ENTRY_POINTS = {
 
 
 def environment_rows() -> list[dict[str, Any]]:
-    """What tells the environments apart, with their default numbers of agents."""
+    """How the environments differ, with their default numbers of agents."""
     rows = []
     for name in TASKS.names():
         task = find_task(name)
@@ -29,7 +29,8 @@ def environment_rows() -> list[dict[str, Any]]:
             {
                 "name": name,
                 **shown,
-                "reward": f"-mean squared error of {judged} over {columns} columns",
+                "summary": task.summary,
+                "reward": f"-mean squared error of {judged} over {counted(columns, 'column')}",
                 "make": ENTRY_POINTS.get(name, f'fedrain.envs.make("{name}")'),
             }
         )
@@ -67,7 +68,9 @@ def _sketch(task: Task) -> dict[str, Any]:
 
 
 def environment_table() -> str:
-    """The rows as plain text."""
+    """The rows as plain text, no wider than a terminal of 80 columns."""
     rows = environment_rows()
-    header = list(rows[0])
-    return Table("", header, [[str(row[key]) for key in header] for row in rows]).text()
+    header = ["name", "agents", "observation", "action", "summary"]
+    table = Table("", header, [[str(row[key]) for key in header] for row in rows])
+    how = 'From Python: fedrain.envs.make("ebm-v3"); with --json: rewards, entry points'
+    return f"{table.text(width=80)}\n\n{how}"

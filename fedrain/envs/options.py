@@ -35,7 +35,9 @@ def changed_params(environment: Environment, options: Mapping[str, Any] | None) 
             environment.check_start(params)
         elif name == "target":
             if has_own_target(environment):
-                raise InputError("target: this task's is another at every step, and cannot be set")
+                raise InputError(
+                    "target: this task's target changes at every step and cannot be set"
+                )
             value = completed(value, params.target, judged)
             params = params._replace(target=targets(model, value, judged))
         elif name == "forcing":
@@ -159,7 +161,7 @@ def _given_starts(model: ClimateModel, start: Any) -> dict[str, Any]:
     allowed = list(_start_arguments(model))
     if not isinstance(start, Mapping):
         if not allowed:
-            raise InputError(f"{type(model).__name__}: nothing of its start can be set")
+            raise InputError(f"{type(model).__name__}: its start has no options")
         start = {allowed[0]: start}
     for name in start:
         if name not in allowed:

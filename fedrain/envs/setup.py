@@ -1,4 +1,4 @@
-"""What tells tasks apart in kind: the model, what is learnt, judged and seen, and by whom.
+"""How kinds of task differ: the model, what is learnt, judged and seen, and by whom.
 
 Everything here is static: two environments that are equal in it share what is compiled.
 """
@@ -27,7 +27,7 @@ from fedrain.envs.observation import Observation
 from fedrain.envs.spec import AgentSpec
 from fedrain.errors import unknown
 
-#: What the energy budget of a climate is told by.
+#: Fields that describe the energy budget of a climate.
 FLUXES = (OUTGOING_LONGWAVE.name, ABSORBED_SHORTWAVE.name)
 
 

@@ -177,9 +177,9 @@ def make(
     record = None if task.record is None else task.record(chosen, length)
     moving = truth is not None or record is not None or hasattr(chosen, "target_at")
     if target is not None and moving:
-        raise InputError(f"target: that of {called} is another at every step, and cannot be set")
+        raise InputError(f"target: that of {called} changes at every step and cannot be set")
     if ramp is not None and ramp_of(ramp) and not (forcing or task.forcing):
-        raise InputError("ramp cannot apply: nothing forces the climate; give a forcing too")
+        raise InputError("ramp cannot apply: there is no forcing; give one too")
     environment = Environment(
         model=chosen,
         params=EnvParams(
@@ -239,7 +239,7 @@ def _model(
         return find_model(task.model, {**(options or {}), **own, **tuned}, learnt)
     if own:
         names = " and ".join(own)
-        raise InputError(f"{names}: the energy balance model has it; your model decides for itself")
+        raise InputError(f"{names}: an option of the energy balance model only")
     found = find_model(task.model if model is None else model, options, learnt)
     return _retabled(found, tuned) if tuned else found
 

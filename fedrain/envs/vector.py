@@ -152,7 +152,7 @@ def batch_adapter(name: Any, num_envs: Any, options: dict[str, Any]) -> Adapter:
     if not is_integer(num_envs) or num_envs < 1:
         raise InputError(f"num_envs must be an integer from 1, not {num_envs!r}")
     if options.pop("render_mode", None) is not None:
-        raise InputError("a batch is not drawn: leave out render_mode")
+        raise InputError("a batch cannot be rendered: leave out render_mode")
     return Adapter(make(name, **options), batch=int(num_envs))
 
 

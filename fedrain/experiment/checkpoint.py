@@ -113,14 +113,16 @@ class Checkpoints:
     def _check(self, path: Path, note: dict[str, Any]) -> None:
         if note.get("format") != FORMAT:
             raise InputError(
-                f"{path}: the checkpoint is of another version of FedRAIN and cannot be resumed: "
-                "train into another folder"
+                f"{path}: the checkpoint was written by another version of FedRAIN and cannot be "
+                "resumed: train into another folder"
             )
         if note.get("identity") != self.identity:
-            raise InputError(f"{path}: the checkpoint is of another configuration")
+            raise InputError(f"{path}: the checkpoint belongs to another configuration")
         counts = [note.get("episode"), note.get("rows"), note.get("of_all", 0)]
         if not all(is_integer(one) and one >= 0 for one in counts):
-            raise InputError(f"{path}: the file is damaged: it does not tell how far it is")
+            raise InputError(
+                f"{path}: the file is damaged: it does not record how far the run had got"
+            )
 
     @property
     def episode(self) -> int:

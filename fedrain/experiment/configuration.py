@@ -171,9 +171,11 @@ class Configuration:
             raise InputError(f"sharing {sharing.scheme!r} cannot apply: the regions are tiles")
         of_all = replace(sharing, weights=None) == Sharing()
         if algorithm.schedule.stale_averages and self.sync_every and not of_all:
-            raise InputError("stale_averages are for the actors of all agents, and nothing else")
+            raise InputError(
+                "stale_averages cannot apply unless the actors of all agents are averaged"
+            )
         if algorithm.schedule.proximal and (sharing.one_policy or not self.sync_every):
-            raise InputError("proximal pulls agents to their average: they must have one")
+            raise InputError("proximal pulls agents towards their average: there is none")
 
     def averages_after(self, episode: int) -> bool:
         """Whether the agents are averaged after this episode, counted from 0."""
@@ -192,7 +194,7 @@ class Configuration:
         if steps <= warmup:
             return (
                 f"{counted(self.episodes, 'episode')} {'is' if self.episodes == 1 else 'are'} "
-                f"{counted(steps, 'step')}: too short to learn, which starts after "
+                f"{counted(steps, 'step')}: too short to learn, since learning starts after "
                 f"{counted(warmup, 'step')} of random actions"
             )
         return None
@@ -222,6 +224,11 @@ class Configuration:
 
 def _hash(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def references(configuration: Configuration) -> Named:
+    """What an experiment takes from outside, as another process of this machine can name it."""
+    return Named(**{kind: getattr(configuration, kind) for kind in configuration.sources})
 
 
 def averages_after(episode: int, episodes: int, sync_every: int) -> bool:
@@ -259,7 +266,7 @@ def _essence(configuration: Configuration) -> dict[str, Any]:
             values[kind] = str(text).rpartition(":")[2]
             values["sources"][kind].pop("accepted", None)
     if not configuration.depends_on_length:
-        del values["extended_from"]  # as trained in one go
+        del values["extended_from"]  # as trained at once
     return {k: v for k, v in values.items() if v not in (None, {}, [])}
 
 

@@ -27,7 +27,7 @@ AGENTS_PER_CORE = 6
 def open_cores() -> None:
     """Let JAX see every core as a device of its own.
 
-    Without effect once JAX is at work, or where its user has chosen a number of devices: then
+    Without effect once JAX has started, or where its user has chosen a number of devices: then
     agents are not shared out.
     """
     if jax.config.values["jax_num_cpu_devices"] < 0:

@@ -1,4 +1,4 @@
-"""The folder of a run: made, opened again, extended, and what it is told to accept."""
+"""The folder of a run: made, opened, extended, and which changes it accepts."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 def say_if_new(out: Path, say: Say) -> None:
     """Tell who wants to resume a run that there is none; a mistyped name is a new run."""
     if not (out / "configuration.json").exists():
-        say(f"{out}: there is no run to resume: a new one begins")
+        say(f"{out}: there is no run to resume: starting a new one")
 
 
 def check_checkpoint(configuration: Configuration, out: Path) -> None:
@@ -37,13 +37,13 @@ def accept(
     named: Named,
     check: Callable[[Configuration, Path], None] = check_checkpoint,
 ) -> None:
-    """Note in a run's folder that it goes on with the sources that these things have now."""
+    """Note in a run's folder that it continues with the sources that these things have now."""
     if out is None or not resume:
         raise InputError("--accept-changes is for a run that is resumed: give --resume and --out")
     path = Path(out) / "configuration.json"
     values = read_json(path)
     if (new := accepted(values, named)) != values:
-        # Nothing is written before it is known that the run goes on with it.
+        # Nothing is written before it is known that the run continues with it.
         check(from_dict(new, named), Path(out))
         write_json(path, new)
 
@@ -88,12 +88,12 @@ def open_folder(
         return _extended(held, configuration, out, say)
     check_same_experiment(held, configuration, out)
     if not resume:
-        raise InputError(f"{out}: holds this experiment already: --resume resumes it")
+        raise InputError(f"{out}: already holds this experiment: resume it with --resume")
     return configuration
 
 
 def _check_straight(configuration: Configuration) -> None:
-    """A run that was extended cannot be trained in one go: its schedule had other ends."""
+    """A run that was extended cannot be trained at once: its schedule had other ends."""
     if configuration.extended_from and configuration.depends_on_length:
         ends = [end if isinstance(end, int) else end[1] for end in configuration.extended_from]
         more = ", ".join(map(str, (*ends[1:], configuration.episodes)))
@@ -112,7 +112,7 @@ def _extended(
     """The experiment with more episodes, written to its folder."""
     if configuration.episodes < held.episodes:
         raise InputError(
-            f"{out}: has {held.episodes} episodes; with --resume there can be more, not fewer"
+            f"{out}: has {held.episodes} episodes; a run can be extended, not shortened"
         )
     checkpoints = checkpoints_of(held, out)
     checkpoints.check()
@@ -127,6 +127,6 @@ def _extended(
     _write(configuration, out / "configuration.json")
     if say is not None and done:
         new = configuration.episodes
-        differs = f", which is not what {new} in one go give: noise or rates fall over the run"
+        differs = f", unlike {new} trained at once: noise or learning rates decay over the run"
         say(f"extended from {held.episodes} to {new} episodes{differs * held.depends_on_length}")
     return configuration

@@ -24,6 +24,7 @@ from fedrain.agents.step import (
     step_key,
 )
 from fedrain.envs import Environment, EnvParams, State
+from fedrain.envs.options import has_own_target
 from fedrain.federation import Sharing, actor_distance, average
 
 
@@ -31,11 +32,14 @@ class EpisodeLog(NamedTuple):
     """What one episode leaves behind for people.
 
     Losses are those of its last policy update; the critics' value is the mean over its steps.
+    ``end`` has the judged fields of the globe, and targets that move, after the last step: None of
+    a region alone, and where the last state may be an analysis.
     """
 
     returns: Float[Array, " agent"]
     losses: Losses
     distance: Float[Array, ""]  # between the agents' actors, before they are averaged
+    end: dict[str, Float[Array, "column ..."]] | None = None
 
 
 class _Carry(NamedTuple):
@@ -86,8 +90,22 @@ def play_episode(
     begin = _Carry(training, state, seen, zeros, zeros, Losses(zeros, zeros, zeros))
     end, _ = jax.lax.scan(advance, begin, (steps, draws))
     agents = end.training.agents
-    log = EpisodeLog(end.returns, end.losses, actor_distance(agents.actor))
+    shown = judged_end(environment, end.state, params)
+    log = EpisodeLog(end.returns, end.losses, actor_distance(agents.actor), shown)
     return end.training._replace(agents=average(agents, sharing, synchronise)), log
+
+
+def judged_end(
+    environment: Environment, state: State, params: EnvParams
+) -> dict[str, Float[Array, "column ..."]] | None:
+    """Judged fields of the globe after the last step, and what they should be if that moves."""
+    if environment.only_region is not None or params.analysis_every is not None:
+        return None
+    fields = environment.fields(state)
+    shown = {name: fields[name] for name, _ in environment.judged}
+    if has_own_target(environment):
+        shown |= {f"target_{n}": v for n, v in environment.target(state, params).items()}
+    return shown
 
 
 run_episode = partial(

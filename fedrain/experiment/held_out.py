@@ -28,7 +28,7 @@ EPISODES = 16
 def held_out(
     run: "Run", split: str, policy: str = "local", episodes: int = EPISODES
 ) -> dict[str, Any]:
-    """Errors in episodes of a split and in as many of the training's, each drawn anew.
+    """Errors in episodes of a split and in as many of the training's, each drawn afresh.
 
     Args:
         run: A finished run.

@@ -1,7 +1,7 @@
 """Whether the files of a finished run are those that it wrote, and hold what a run has.
 
 The weights are written last, and their note has the checksums of the other files: with them the run
-is finished, and whole. Runs of before version 0.2 have none, and are read as they are.
+is finished, and whole. Runs from before version 0.2 have none, and are read as they are.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ def checksums(folder: Path, values: Mapping[str, Any], names: Iterable[str]) -> 
 
 
 def _digest(values: Mapping[str, Any]) -> str:
-    """Of what a configuration says, but for what may change when the run is finished."""
+    """Of what a configuration says, except for what may change when the run is finished."""
     sources = values.get("sources") or {}
     kept = {
         kind: {k: v for k, v in source.items() if k != "accepted"}
@@ -70,6 +70,30 @@ def check_returns(path: Path, data: xr.Dataset, configuration: Configuration) ->
     check_dataset(path, data, coordinates, {"returns": each} | _there(known, data))
 
 
+def check_course(path: Path, data: xr.Dataset, configuration: Configuration) -> None:
+    """Refuse a dataset that is not the course of this experiment."""
+    environment = configuration.make_environment()
+    layout, number = Layout(environment.model), len(environment.model.columns)
+    places = {name: variable.values for name, variable in layout.coordinates.items()}
+    episodes = data["episode"].values if "episode" in data.variables else np.zeros(0)
+    rising = episodes.dtype.kind in "iu" and episodes.ndim == 1 and (np.diff(episodes) > 0).all()
+    if not (rising and len(episodes) and 1 <= episodes[0] <= episodes[-1]):
+        raise InputError(f"{path}: its coordinate 'episode' is not that of the run")
+    if episodes[-1] > configuration.episodes:
+        raise InputError(f"{path}: has more episodes than the run")
+    lead = ("episode", "seed")
+    variables: dict[str, tuple[str, ...]] = {}
+    optional: dict[str, tuple[str, ...]] = {}
+    for field in environment.judged_fields:
+        at = _dimensions(layout.field(field, np.zeros(field.shape(number))))
+        optional |= dict.fromkeys((field.name, f"target_{field.name}"), (*lead, *at))
+    for row in environment.learnt:
+        one = layout.parameter(row, np.zeros(row.shape(number)))
+        variables[row.symbol] = (*lead, *_dimensions(one))
+    seeds = _who(configuration)["seed"]
+    check_dataset(path, data, {"seed": seeds, **places}, variables | _there(optional, data))
+
+
 def check_skill(path: Path, data: xr.Dataset, configuration: Configuration) -> None:
     """Refuse a dataset that is not the skill of this experiment."""
     environment = configuration.make_environment()
@@ -85,7 +109,7 @@ def check_skill(path: Path, data: xr.Dataset, configuration: Configuration) -> N
     budget = ("policy", "seed", "parameter")
     known: dict[str, tuple[str, ...]] = {"rms_error": ("policy", "seed", "field")}
     known |= dict.fromkeys(("roughness", "at_bounds"), budget)
-    if "at_bounds" in data.variables:  # not of before version 0.2
+    if "at_bounds" in data.variables:  # absent before version 0.2
         coordinates["field"] = [name for name, _ in environment.judged]
         coordinates["field"] += environment.flux_references
         coordinates["parameter"] = [row.symbol for row in environment.learnt]
@@ -121,5 +145,5 @@ def _dimensions(variable: xr.Variable) -> tuple[str, ...]:
 
 
 def _there(known: Mapping[str, tuple[str, ...]], data: xr.Dataset) -> dict[str, tuple[str, ...]]:
-    """Variables that runs of before version 0.2 may lack."""
+    """Variables that runs from before version 0.2 may lack."""
     return {name: dimensions for name, dimensions in known.items() if name in data.variables}

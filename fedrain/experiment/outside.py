@@ -73,8 +73,8 @@ def _compared(kind: str, given: Any, configuration: Configuration) -> Any:
     if is_function and options and named not in OWN_MODELS and not is_own_function(named):
         # The arguments are the folder's, and functions of all kinds are installed.
         raise InputError(
-            f"{reference_to(named)}: a function of an installed package is not called with what a "
-            "folder says: name a class"
+            f"{reference_to(named)}: a function of an installed package is not called with "
+            "arguments from a folder: name a class"
         )
     thing = _find(kind, given, options)
     check_same(registry.kind, stored, thing, given)

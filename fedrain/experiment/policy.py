@@ -4,11 +4,18 @@ import reprlib
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from fedrain.agents import View
+from fedrain.agents.networks import Network
+from fedrain.agents.step import EVALUATION, agent_keys
+from fedrain.climate.columns import is_integer
 from fedrain.errors import InputError
+from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.evaluation import evaluation_noise
 
 
 class Policy:
@@ -100,3 +107,27 @@ def output_names(environment: Any, agent: int) -> tuple[str, ...]:
             levels = range(row.levels) if row.scope == "level" else (None,)
             names += [place if level is None else f"{place}, level {level}" for level in levels]
     return tuple(names)
+
+
+def make_policy(configuration: Configuration, actors: Network, seed: int, agent: int) -> Policy:
+    """The policy of one agent of an experiment, whose actors are stacked as seed, agent."""
+    seeds, agents = configuration.seeds, range(configuration.agents)
+    if not (is_integer(seed) and is_integer(agent) and seed in seeds and agent in agents):
+        raise InputError(f"the run has no agent {agent!r} of seed {seed!r}")
+    actor = jax.tree.map(lambda leaf: leaf[seeds.index(seed), agent], actors)
+    environment, algorithm = configuration.make_environment(), configuration.make_algorithm()
+    view = View(algorithm.transforms, environment.spec)
+    stream = algorithm.schedule.streams((agent,))
+    key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, stream)[0]
+
+    @jax.jit
+    def act(observation: Float[Array, "*batch obs"], step: Int[Array, ""]) -> Array:
+        flat = observation.reshape(-1, observation.shape[-1])
+        seen = view.observation(flat, (agent,) * len(flat))
+        noise = evaluation_noise(key, step, view.spec)
+        one = jax.vmap(lambda seen: algorithm.act(actor, seen, noise, view.spec))
+        action = view.action(one(seen))
+        return action.reshape(*observation.shape[:-1], action.shape[-1])
+
+    size = environment.observation_size
+    return Policy(output_names(environment, agent), environment.action_slices, act, size)

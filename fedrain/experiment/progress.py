@@ -43,7 +43,7 @@ class Progress:
         if self.days is not None:
             rate = f"{self.days / seconds:,.1f} days/s"
         left = (now - self.begin) / (done - self.first) * (self.episodes - done)
-        whole = returns[np.isfinite(returns).all(axis=1)]  # seeds that have not broken
+        whole = returns[np.isfinite(returns).all(axis=1)]  # seeds that have not diverged
         mean = whole.mean(axis=0) if len(whole) else returns[0]
         regions = " ".join(f"{value:,.0f}" for value in mean[:6])
         more = " …" if returns.shape[1] > 6 else ""

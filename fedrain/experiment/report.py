@@ -153,7 +153,7 @@ def returns_figure(run: Run) -> Figure:
         for agent, values in enumerate(data):
             label = environment.division.name(environment.regions[agent])
             draw_seeds(axes, REGIONS[agent], steps, -values, label, logarithmic=logarithmic)
-    else:  # too many to tell apart
+    else:  # too many to distinguish
         draw_seeds(axes, "model", steps, -data.mean(0), "", logarithmic=logarithmic)
     if logarithmic:
         axes.set_yscale("log")
@@ -263,7 +263,9 @@ def map_figure(run: Run, field: str | None = None) -> Figure:
     environment = run.configuration.make_environment()
     columns, shown = environment.model.columns, _judged(run, field)
     if columns.longitude is None or len(columns.shape) != 2:
-        raise InputError("there is no map: these are no whole rows of latitude–longitude columns")
+        raise InputError(
+            "there is no map: the columns are not complete rows of a latitude–longitude grid"
+        )
     target = np.asarray(environment.params.target[shown.name], float)
     target = target.reshape(len(columns), -1).mean(1)
     learnt, _ = interval(read_columns(environment, run.results, shown.name, "local")[:, -1])

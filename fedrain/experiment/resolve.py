@@ -152,7 +152,7 @@ def _check_federation(agents: int, sync_every: int | None, sharing: Sharing | st
 
 
 def changed(held: Configuration, **given: Any) -> Configuration:
-    """An experiment with some arguments of :func:`configure` given anew.
+    """An experiment with some arguments of :func:`configure` replaced.
 
     What is not given stays as it is; hyperparameters stay if neither preset nor algorithm is given.
     """

@@ -23,6 +23,7 @@ from fedrain.envs import Environment
 from fedrain.envs.options import has_own_target
 from fedrain.errors import InputError, unknown
 from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.course import COURSE, Course
 from fedrain.experiment.evaluation import Evaluation, evaluate
 from fedrain.experiment.integrity import FILES, check_file, check_returns, check_skill, checksums
 from fedrain.federation import mean_network
@@ -61,8 +62,11 @@ def write_results(
     history: dict[str, np.ndarray],
     out: Path,
     foreign: bool = False,
+    course: Course | None = None,
 ) -> None:
     """Weights, returns and skill of the local policies and of their average, as files of a run.
+
+    ``course`` is what was recorded of the climate over training.
 
     ``foreign`` says that they were learnt in the climate of another program than the experiment's,
     in which we cannot evaluate them: then the skill is that of the experiment's model, and says so.
@@ -81,6 +85,11 @@ def write_results(
     write_dataset(out / RETURNS, returns_dataset(configuration, history))
     skill = skill_dataset(configuration, environment, evaluations)
     write_dataset(out / SKILL, skill.assign_attrs({CLIMATE: FOREIGN} if foreign else {}))
+    names = [RETURNS, SKILL]
+    (out / COURSE).unlink(missing_ok=True)  # of the run before it was extended
+    if course is not None and course.episodes:
+        write_dataset(out / COURSE, course.dataset())
+        names.append(COURSE)
     weights = {
         f"{name}/{path}": leaf
         for name, actors in policies.items()
@@ -90,7 +99,7 @@ def write_results(
     note = {
         "layout": "seed, agent, …",
         "episodes": configuration.episodes,
-        **checksums(out, stored, (RETURNS, SKILL)),
+        **checksums(out, stored, names),
     }
     write_arrays(out / WEIGHTS, weights, note)
 
@@ -98,7 +107,7 @@ def write_results(
 def episodes_learnt(folder: Path) -> int | None:
     """Episodes that the weights of a run have learnt from; None if there are no results yet.
 
-    Weights of before version 0.2 do not tell: 0.
+    Weights from before version 0.2 do not say: 0.
     """
     if not all((folder / name).is_file() for name in (RETURNS, SKILL, WEIGHTS)):
         return None
@@ -288,7 +297,7 @@ def _physics(environment: Environment, evaluations: dict[str, Evaluation]) -> di
 
 
 def read_physics(data: xr.Dataset) -> Physics | None:
-    """Mean over the seeds of one policy; None of runs of before version 0.2."""
+    """Mean over the seeds of one policy; None of runs from before version 0.2."""
     if "at_bounds" not in data:
         return None
     above = float(data.above_black_body.mean()) if "above_black_body" in data else None

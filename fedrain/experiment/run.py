@@ -7,26 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float, Int
 
-from fedrain.agents import View
 from fedrain.agents.networks import Network
-from fedrain.agents.step import EVALUATION, agent_keys
 from fedrain.baselines import known_limit, share_reached
 from fedrain.climate import Physics, Skill
-from fedrain.climate.columns import is_integer
 from fedrain.climate.models.host import clear_failures
 from fedrain.envs import EnvParams
 from fedrain.envs.options import changed_params, is_forced
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration, Named
-from fedrain.experiment.evaluation import Evaluation, evaluate, evaluation_noise, summary
+from fedrain.experiment.evaluation import Evaluation, evaluate, summary
 from fedrain.experiment.held import hold
 from fedrain.experiment.integrity import check_configuration
-from fedrain.experiment.policy import Policy, output_names
+from fedrain.experiment.policy import Policy, make_policy
 from fedrain.experiment.resolve import check_stored, from_dict
 from fedrain.experiment.results import (
     CLIMATE,
@@ -89,7 +84,7 @@ class Run:
 
     @property
     def has_checksums(self) -> bool:
-        """Whether damage to its files would be noticed: runs of before version 0.2 have none."""
+        """Whether damage to its files would be noticed: runs from before version 0.2 have none."""
         return has_checksum(self.folder / WEIGHTS)
 
     @cached_property
@@ -119,7 +114,7 @@ class Run:
         """
         whole = self.whole_seeds(policy)
         data = self.results.sel(policy=policy, seed=whole)
-        if (physics := read_physics(data)) is None:  # of before version 0.2: play them again
+        if (physics := read_physics(data)) is None:  # from before version 0.2: play them again
             return {
                 **self.evaluate(policy),
                 "share_of_limit": self._share_of_limit(float(data.returns.mean())),
@@ -181,6 +176,11 @@ class Run:
         if not (whole := self._finite_seeds(policy)):
             raise FailureError(f"{self.folder}: no seed has finite results")
         return whole
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no seed has diverged."""
+        return self._finite_seeds("local") == list(self.configuration.seeds)
 
     def _finite_seeds(self, policy: str) -> list[int]:
         return self._undiverged(self.skills(policy))
@@ -276,7 +276,7 @@ class Run:
         environment = self.configuration.make_environment()
         params = changed_params(environment, episode)
         if episode.get("ramp") and not is_forced(environment, params):
-            raise InputError("ramp cannot apply: nothing forces the climate; give a forcing too")
+            raise InputError("ramp cannot apply: there is no forcing; give one too")
         seeds = tuple(self.configuration.seeds)
         algorithm = self.configuration.make_algorithm()
         played = evaluate(environment, algorithm, self.actors(policy), seeds, params)
@@ -302,29 +302,8 @@ class Run:
         Returns:
             A function of observations ``[..., obs]`` that gives actions ``[..., action]``.
         """
-        seeds = self.configuration.seeds
-        seed = seeds[0] if seed is None else seed
-        agents = range(self.configuration.agents)
-        if not (is_integer(seed) and is_integer(agent) and seed in seeds and agent in agents):
-            raise InputError(f"the run has no agent {agent!r} of seed {seed!r}")
-        environment = self.configuration.make_environment()
-        algorithm = self.configuration.make_algorithm()
-        view = View(algorithm.transforms, environment.spec)
-        actor = jax.tree.map(lambda leaf: leaf[seeds.index(seed), agent], self.actors(kind))
-        stream = algorithm.schedule.streams((agent,))
-        key = agent_keys(jnp.asarray(seed, jnp.uint32), EVALUATION, stream)[0]
-
-        @jax.jit
-        def act(observation: Float[Array, "*batch obs"], step: Int[Array, ""]) -> Array:
-            flat = observation.reshape(-1, observation.shape[-1])
-            seen = view.observation(flat, (agent,) * len(flat))
-            noise = evaluation_noise(key, step, view.spec)
-            one = jax.vmap(lambda seen: algorithm.act(actor, seen, noise, view.spec))
-            action = view.action(one(seen))
-            return action.reshape(*observation.shape[:-1], action.shape[-1])
-
-        size = environment.observation_size
-        return Policy(output_names(environment, agent), environment.action_slices, act, size)
+        seed = self.configuration.seeds[0] if seed is None else seed
+        return make_policy(self.configuration, self.actors(kind), seed, agent)
 
     def actors(self, kind: str = "local") -> Network:
         """The weights of all actors, stacked as seed, agent."""
@@ -359,6 +338,32 @@ class Run:
         from fedrain.experiment.report import map_figure
 
         return map_figure(self, field)
+
+    def film(
+        self,
+        out: str | Path | None = None,
+        seed: int | None = None,
+        field: str | None = None,
+        level: float | None = None,
+        fps: int = 10,
+    ) -> Path:
+        """Write a film of the training: ``fedrain film RUN``.
+
+        Profile and learnt parameters from episode to episode, beside the error at each latitude.
+
+        Args:
+            out: The file, ``.gif`` or ``.mp4``; ``film.gif`` in the run's folder if left out.
+            seed: One of the run's; the mean of those that have not diverged if left out.
+            field: A judged field; the first if left out.
+            level: One of the field's levels; their mean if left out.
+            fps: Frames a second.
+
+        Returns:
+            The file.
+        """
+        from fedrain.experiment.film import film
+
+        return film(self, out, seed, field, level, fps)
 
     def __repr__(self) -> str:
         configuration = self.configuration

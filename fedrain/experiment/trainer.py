@@ -18,6 +18,7 @@ from fedrain.errors import InputError
 from fedrain.experiment.checkpoint import Checkpoints
 from fedrain.experiment.configuration import Configuration
 from fedrain.experiment.cores import Cores, open_cores
+from fedrain.experiment.course import Course
 from fedrain.experiment.fused import EpisodeLog, run_episode
 from fedrain.federation import average
 from fedrain.reading import amount
@@ -55,6 +56,9 @@ class Trainer:
         self.episode = 0
         self.whole = True  # whether all seeds are at the end of an episode, and can be saved
         self.history: History = {}
+        # What is told of the globe needs all of its regions.
+        whole = self.regions == environment.regions and environment.only_region is None
+        self.course = Course(configuration, environment) if whole else None
 
     def _start(self, seed: jax.Array) -> Training:
         steps = self.configuration.episodes * self.environment.episode_length
@@ -69,8 +73,8 @@ class Trainer:
         if needed > (there := memory_there()):
             raise InputError(
                 f"{counted(seeds, 'seed')} of {counted(steps, 'step')} with "
-                f"{counted(regions, 'agent')} need {amount(needed)} for what they remember, and "
-                f"this machine has {amount(there)}: take fewer"
+                f"{counted(regions, 'agent')} need {amount(needed)} of replay memory, and "
+                f"this machine has {amount(there)}: use fewer"
             )
 
     def start_from(self, actors: Network) -> None:
@@ -93,6 +97,8 @@ class Trainer:
 
     def restore(self, episode: int, trainings: list[Training], history: History) -> None:
         """Resume from a checkpoint."""
+        if self.course is not None:
+            self.course.restore(history)
         self.check_history(episode, history)
         self.episode, self.trainings, self.history = episode, trainings, history
 
@@ -119,7 +125,8 @@ class Trainer:
 
     def save(self, checkpoints: Checkpoints, **more: np.ndarray) -> None:
         """Write a checkpoint, with more that is to be kept in the history."""
-        history = {**self.history, **more}
+        course = {} if self.course is None else self.course.kept()
+        history = {**self.history, **course, **more}
         checkpoints.save(self.episode, self.rows_filled, self.trainings, history)
 
     def begin(self) -> None:
@@ -144,7 +151,10 @@ class Trainer:
         self.trainings, logs = [training for training, _ in played], [log for _, log in played]
         self.whole = True
         seconds = time.perf_counter() - begin
-        log = jax.tree.map(lambda *parts: np.stack(parts), *logs)
+        ends = [log.end for log in logs]
+        log = jax.tree.map(
+            lambda *parts: np.stack(parts), *(one._replace(end=None) for one in logs)
+        )
         new = {"returns": log.returns, **log.losses._asdict(), "distance": log.distance}
         new["seconds"] = np.asarray(seconds)
         new["core_seconds"] = np.asarray(time.process_time() - core)
@@ -152,6 +162,8 @@ class Trainer:
             before = self.history.get(name, np.zeros((0, *value.shape), value.dtype))
             self.history[name] = np.concatenate([before, value[None]])
         self.episode += 1
+        if self.course is not None and self.course.is_due(self.episode):
+            self.course.add(self.episode, ends, self.trainings, self.actors)
         return seconds
 
     def _one_seed(self, synchronise: bool, index: int) -> tuple[Training, EpisodeLog]:
@@ -182,7 +194,7 @@ class Trainer:
         )
 
     def newly_diverged(self) -> list[str]:
-        """A sentence for each seed that has just met a number that is not finite."""
+        """A sentence for each seed that has just met a non-finite value."""
         found = []
         for index, training in enumerate(self.trainings):
             if index in self.diverged or not has_diverged(training):
@@ -192,7 +204,7 @@ class Trainer:
             agent = int(np.where(steps == HEALTHY, np.iinfo(steps.dtype).max, steps).argmin())
             found.append(
                 f"seed {self.configuration.seeds[index]} stops: agent {self.regions[agent]} has "
-                f"a number that is not finite at step {steps[agent]}"
+                f"a non-finite value at step {steps[agent]}"
             )
         if found and len(self.diverged) < len(self.trainings):
             found[-1] += "; the other seeds continue"
@@ -221,5 +233,5 @@ def memory_there() -> int:
 
 
 def has_diverged(training: Training) -> bool:
-    """Whether an agent has met a number that is not finite."""
+    """Whether an agent has met a non-finite value."""
     return bool((np.asarray(training.diverged_at) != HEALTHY).any())

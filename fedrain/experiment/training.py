@@ -26,12 +26,14 @@ from fedrain.experiment.folder import (
     say_if_new,
 )
 from fedrain.experiment.integrity import check_configuration
+from fedrain.experiment.live import Live
 from fedrain.experiment.outside import stored_sources
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.resolve import changed, check_same_names, configure, from_dict
 from fedrain.experiment.results import WEIGHTS, read_weights_note, write_results
 from fedrain.experiment.run import Run
 from fedrain.experiment.trainer import Trainer
+from fedrain.experiment.watching import watched
 from fedrain.io import alone_in, unflatten
 from fedrain.reading import file_digest, read_arrays, read_json
 from fedrain.tables import counted
@@ -40,7 +42,7 @@ CHECKPOINT_SECONDS = 20.0
 
 
 class Episode(NamedTuple):
-    """What a callback is told after each episode.
+    """What a callback receives after each episode.
 
     Args:
         episode: Its number, from 1.
@@ -70,6 +72,7 @@ class Session:
         say: Say,
         on_episode: OnEpisode | None = None,
         progress: bool = True,
+        live: Live | None = None,
     ) -> None:
         self.configuration = configuration = open_folder(configuration, out, resume=True)
         self.agent_steps = configuration.steps_of_an_episode
@@ -77,6 +80,8 @@ class Session:
         self.say = say
         self.on_episode = on_episode
         self.progress = progress
+        self.live = Live(configuration, out) if live is None else live
+        self.live.write("starting")
         self.checkpoints = checkpoints_of(configuration, out)
         environment = configuration.make_environment()
         environment.check_start()
@@ -104,6 +109,7 @@ class Session:
         progress = Progress(
             configuration.episodes, self.agent_steps, trainer.episode, days=self._days
         )
+        self._tell_watchers()
         with self._saved_at_last(), SummaryWriter(str(self.out / "events"), purge_step=0) as writer:
             for episode in range(trainer.episode):  # a process that was killed may have lost some
                 self._log(writer, episode)
@@ -115,9 +121,14 @@ class Session:
                 if self.progress:
                     progress.show(trainer.episode, trainer.history["returns"][-1], seconds)
                 self._tell()
+                self._tell_watchers()
                 if time.monotonic() - self._saved > CHECKPOINT_SECONDS:
                     self._save()
-        write_results(configuration, trainer.actors(), trainer.history, self.out)
+        self.live.write("writing")
+        write_results(
+            configuration, trainer.actors(), trainer.history, self.out, course=trainer.course
+        )
+        self.live.write("finished")
 
     @contextmanager
     def _saved_at_last(self) -> Iterator[None]:
@@ -126,8 +137,9 @@ class Session:
         try:
             yield
         except BaseException:
+            self.live.write("stopped")
             if self.trainer.whole and self.trainer.episode > before:
-                with suppress(Exception):  # what ended the run is what is told
+                with suppress(Exception):  # what ended the run is what is reported
                     self._save()
             raise
         self._save()
@@ -147,6 +159,11 @@ class Session:
             latest = {name: values[-1] for name, values in self.trainer.history.items()}
             told = (latest["returns"], latest["critic_loss"], latest["actor_loss"])
             self.on_episode(Episode(self.trainer.episode, *told, float(latest["seconds"])))
+
+    def _tell_watchers(self) -> None:
+        trainer, seeds = self.trainer, self.configuration.seeds
+        lost = [seeds[index] for index in sorted(trainer.diverged)]
+        self.live.tell(trainer.episode, trainer.history, trainer.course, lost)
 
     def _log(self, writer: SummaryWriter, episode: int) -> None:
         history, length = self.trainer.history, self.trainer.environment.episode_length
@@ -184,6 +201,8 @@ def train(
     figures: bool = True,
     progress: bool | None = None,
     accept_changes: bool = False,
+    watch: bool = False,
+    port: int = 0,
     **options: Any,
 ) -> Run:
     """Train an experiment into a folder, or resume or extend the one that is there.
@@ -202,6 +221,9 @@ def train(
             unless ``say`` is a function of your own.
         accept_changes: Resume with a model, task or algorithm of your own whose source has changed
             since, a mended one say; the run's configuration lists what was accepted.
+        watch: Whether a page on this machine shows the run while it trains, as
+            :func:`fedrain.watch` does.
+        port: Of the page; 0: any that is free.
         options: Arguments of :func:`configure`.
 
     Returns:
@@ -215,7 +237,7 @@ def train(
     if on_episode is not None and not callable(on_episode):
         raise InputError(f"on_episode is a function of an Episode, not {on_episode!r}")
     if configuration is not None and options:
-        raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
+        raise InputError(f"{', '.join(options)}: is already part of the configuration")
     if accept_changes:
         accept(out, resume, Named(*(options.get(kind) for kind in KINDS)))
     if configuration is None:
@@ -231,16 +253,23 @@ def train(
         raise InputError("this experiment starts from the policies of a run: name it with --from")
     if resume:
         say_if_new(out, say)
-    configuration = open_folder(configuration, out, resume, actors, say)
+    fixed = None
+    with watched(out, watch, port, say):
+        configuration = open_folder(configuration, out, resume, actors, say)
+        if not (resume and Run.is_finished(out)):
+            with alone_in(out):
+                shown = say is print if progress is None else progress
+                live = Live(configuration, out)
+                if watch:
+                    fixed = live.hold_static()
+                Session(configuration, out, say, on_episode, shown, live).run()
     named = configuration.named
-    if not (resume and Run.is_finished(out)):
-        with alone_in(out):
-            shown = say is print if progress is None else progress
-            Session(configuration, out, say, on_episode, shown).run()
     run = Run(out, named.env, named.model, named.algo)
     path = out / "configuration.json"
     check_configuration(path, read_json(path), read_weights_note(out))
     run.__dict__["configuration"] = configuration
+    if fixed is not None and run.is_whole:  # the same episodes: they need not be played again
+        run.__dict__["static"] = fixed
     if figures:
         from fedrain.experiment.report import write_figures
 
@@ -286,6 +315,6 @@ def _starting_from(configuration: Configuration, run: Run) -> tuple[Configuratio
     shapes = [leaf.shape for leaf in jax.tree.leaves(fresh)]
     if [leaf.shape for leaf in jax.tree.leaves(picked)] != shapes:
         raise InputError(
-            f"{run.folder}: its policies do not fit: other sizes of what is seen or set"
+            f"{run.folder}: its policies do not fit: observations or actions differ in size"
         )
     return replace(configuration, start_from=file_digest(run.folder / WEIGHTS)), picked

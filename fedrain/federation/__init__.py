@@ -1,4 +1,4 @@
-"""Federation: the agents' policies are averaged, and each goes on from the average."""
+"""Federation: the agents' policies are averaged, and each continues from the average."""
 
 from fedrain.federation.mixing import Sharing, actor_distance, average, mean_network
 

@@ -21,7 +21,7 @@ from fedrain.errors import InputError, unknown
 SCHEMES = {
     "all": "all agents",
     "zones": "the agents of a 30° band",
-    "neighbours": "each agent with the two beside it, which count half",
+    "neighbours": "each agent with its two neighbours, at half weight",
     "shared": "nobody: there is one network and one memory for all agents",
 }
 ZONES = 6
@@ -64,7 +64,7 @@ class Sharing:
         if self.layers is not None and max(self.layers, default=0) >= layers:
             raise InputError(f"layers are numbered from 0 to {layers - 1}")
         if not np.isfinite(self.matrix(agents)).all():
-            raise InputError("the weights leave an agent with nobody to be averaged with")
+            raise InputError("the weights leave an agent without others to average with")
 
     @property
     def one_policy(self) -> bool:

@@ -65,7 +65,7 @@ class _Play:
     state: State
     start: Float[np.ndarray, "agent obs"]
     absent: set[int]  # late, or gone: not waited for
-    heard: set[int] = field(default_factory=set)  # have handed in something
+    heard: set[int] = field(default_factory=set)  # have sent something
     time: int = 0
     over: bool = False
     actions: dict[int, Float[np.ndarray, " action"]] = field(default_factory=dict)
@@ -232,7 +232,7 @@ class SharedClimate:
             play.absent.add(region)
             self.say(
                 f"region {region} is late at step {play.time} of episode "
-                f"{play.episode.number}: its {kind} parameters are used until it begins again"
+                f"{play.episode.number}: its {kind} parameters are used until it starts again"
             )
 
     def _save(self, play: _Play) -> None:
@@ -305,7 +305,7 @@ class SharedClimate:
         except (KeyError, TypeError):
             right = False
         if not right:
-            raise InputError(f"{path}: the journal is damaged: remove it, and the climate is new")
+            raise InputError(f"{path}: the journal is damaged: remove it to start a new climate")
         return episode
 
 

@@ -146,8 +146,8 @@ class _Authority:
         if certificate.exists() or signed:
             lost = key if certificate.exists() else certificate
             raise InputError(
-                f"{lost}: is missing, and what was signed with it would be worthless with another: "
-                f"put it back, or remove all of {folder} to begin anew"
+                f"{lost}: is missing, and certificates signed with it are useless with a new one: "
+                f"restore it, or remove all of {folder} and start again"
             )
         self.key = ec.generate_private_key(ec.SECP384R1())
         name = _name("FedRAIN federation")
@@ -199,14 +199,12 @@ def _refuse_other_names(participant: Path, addresses: Sequence[str]) -> None:
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     if lacking := [address for address in addresses if _general(address) not in set(names)]:
         why = f"{participant}: its certificate is not for {', '.join(lacking)}"
-        raise InputError(f"{why}: remove the folder to have it made again")
+        raise InputError(f"{why}: remove the folder and make it again")
 
 
 def _read_node_key(participant: Path) -> ec.EllipticCurvePrivateKey:
     if not (participant / NODE_KEY).exists():
-        raise InputError(
-            f"{participant}: has no {NODE_KEY}: remove the folder to have it made again"
-        )
+        raise InputError(f"{participant}: has no {NODE_KEY}: remove the folder and make it again")
     return _read_key(participant / NODE_KEY, serialization.load_ssh_private_key)
 
 

@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from fedrain import __version__
 from fedrain.errors import FailureError, InputError
+from fedrain.experiment.configuration import references
 from fedrain.flower import watchdog
 from fedrain.flower.credentials import Credentials, make_credentials
 from fedrain.flower.internals import POLL_SECONDS, Runtime, run_server_app
-from fedrain.flower.messages import references
 from fedrain.flower.programs import (
     HERE,
     STOP_SECONDS,
@@ -73,7 +73,7 @@ def run_whole(federation: Federation) -> None:
     """Run a federation with a process for every node, over TLS on this machine, and end them all.
 
     It is what separate machines would run, so it is slower than one process. What the nodes keep
-    stays in the run folder until the federation has finished; a climate starts anew in each round.
+    stays in the run folder until the federation has finished; a climate starts again in each round.
     """
     configuration = federation.configuration
     shared = configuration.make_environment().shared_climate

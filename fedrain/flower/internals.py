@@ -79,6 +79,7 @@ ERRORS = {
 #: Requests that a SuperLink accepts from other machines. Commands and executors run on its own.
 OPEN_TO_ALL = "/v1/fleet/"
 POLL_SECONDS = 0.2
+RESEND_SECONDS = 10.0  # without a reply; sending again costs little
 
 
 @dataclass(frozen=True)
@@ -164,17 +165,47 @@ class PromptNetwork(HttpGrid):
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
     ) -> Iterable[Message]:
-        """Send, and wait for the replies that come in time."""
-        waiting = set(self.push_messages(messages))
-        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        """Send, and wait for the replies that come in time.
+
+        Flower drops a message, or the reply to it, when the connection breaks while it is on its
+        way. So what is not answered is sent again, and again after twice as long: a region plays a
+        round once, and answers the second request from memory.
+        """
+        messages = list(messages)
+        sent = zip(self.push_messages(messages), messages, strict=True)
+        waiting = {name: message for name, message in sent if name is not None}
+        first = {name: name for name in waiting}  # of what each message is a copy
+        begin = time.monotonic()
+        end = begin + (float("inf") if timeout is None else timeout)
+        pause = RESEND_SECONDS
+        again = begin + pause
         replies: list[Message] = []
-        while waiting and time.monotonic() < end:
-            new = list(self.pull_messages(waiting))
-            replies += new
-            waiting -= {reply.metadata.reply_to_message_id for reply in new}
+        while waiting and (now := time.monotonic()) < end:
+            if now > again:
+                pause *= 2
+                again = now + pause
+                copies = [_copy(message) for message in waiting.values()]
+                pushed = zip(self.push_messages(copies), list(waiting), strict=True)
+                first |= {name: one for name, one in pushed if name is not None}
+            for reply in self.pull_messages([n for n, one in first.items() if one in waiting]):
+                name = first[reply.metadata.reply_to_message_id]
+                if waiting.pop(name, None) is not None:
+                    reply.metadata.__dict__["_reply_to_message_id"] = name
+                    replies.append(reply)
             if waiting:
                 time.sleep(POLL_SECONDS)
         return replies
+
+
+def _copy(message: Message) -> Message:
+    """The same to the same node, under a name of its own."""
+    metadata = message.metadata
+    return Message(
+        content=message.content,
+        message_type=metadata.message_type,
+        dst_node_id=metadata.dst_node_id,
+        group_id=metadata.group_id,
+    )
 
 
 def identify(task: int, run: int, node: int) -> None:

@@ -173,7 +173,7 @@ def run_local(federation: Federation, wrap: Callable[[ClientApp], Client] | None
     """Play a whole federation. ``wrap`` puts something between the network and the client app."""
     configuration = federation.configuration
     fleet = Fleet(configuration, federation.out, federation.say)
-    federation.store = fleet
+    federation.store, federation.course = fleet, fleet.trainer.course
     app = make_client_app(lambda *_: fleet, configuration.named)
     serve(federation, LocalNetwork(app if wrap is None else wrap(app), configuration.agents))
 

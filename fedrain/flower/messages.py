@@ -102,7 +102,7 @@ def from_arrays(arrays: ArrayRecord, like: Payload, sender: str) -> Payload:
 def round_config(
     configuration: Configuration, federation_id: str, first: int, episodes: int, adopt: bool
 ) -> ConfigRecord:
-    """What a region is told beside the weights."""
+    """What a region receives with the weights."""
     return ConfigRecord(
         {
             "configuration": json.dumps(configuration.as_dict()),
@@ -137,11 +137,6 @@ def needed(values: Any, named: Named) -> Named:
         if isinstance(stored := values.get(kind), str) and not registry.is_known(stored)
     }
     return Named(**taken)
-
-
-def references(configuration: Configuration) -> Named:
-    """What an experiment takes from outside, as another process of this machine can name it."""
-    return Named(**{kind: getattr(configuration, kind) for kind in configuration.sources})
 
 
 def reply_metrics(

@@ -79,7 +79,9 @@ class RegionHome:
     def train(self, region: int, payload: Payload | None, first: int, episodes: int) -> None:
         """Play a round, once."""
         if region != self.region:
-            raise InputError(f"region {region} does not live here: region {self.region} does")
+            raise InputError(
+                f"region {region} is not on this machine, which has region {self.region}"
+            )
         trainer = self.trainer
         if first in self.rounds_played:
             return  # played before; the server lost the reply

@@ -12,6 +12,7 @@ from fedrain.experiment.configuration import KINDS, Configuration, Named
 from fedrain.experiment.folder import Say, accept, checkpoints_of
 from fedrain.experiment.run import Run
 from fedrain.experiment.training import chosen
+from fedrain.experiment.watching import watched
 from fedrain.io import alone_in
 from fedrain.reading import read_note
 
@@ -56,6 +57,8 @@ def federate(
     wait_seconds: float = 300.0,
     accept_changes: bool = False,
     figures: bool = True,
+    watch: bool = False,
+    port: int = 0,
     **options: Any,
 ) -> Run:
     """Train an experiment over Flower into a folder, or resume the run that is there.
@@ -73,6 +76,8 @@ def federate(
         accept_changes: Resume with a model, task or algorithm of your own whose source has changed
             since, a mended one say; the run's configuration lists what was accepted.
         figures: Whether figures are drawn in the folder at the end.
+        watch: Whether a page on this machine shows the run, and its nodes, while it trains.
+        port: Of the page; 0: any that is free.
         options: Arguments of :func:`fedrain.configure`.
 
     Returns:
@@ -83,7 +88,7 @@ def federate(
     if "start_from" in options:
         raise InputError(NO_START)
     if configuration is not None and options:
-        raise InputError(f"{', '.join(options)}: is part of the configuration, which is given")
+        raise InputError(f"{', '.join(options)}: is already part of the configuration")
     prepare(simulation=engine == "simulation")
     if accept_changes:
         accept_federated(out, resume, Named(*(options.get(kind) for kind in KINDS)))
@@ -91,7 +96,8 @@ def federate(
         configuration = chosen(None if out is None else Path(out), resume, options)
     out = Path("runs") / f"{configuration.name}-{engine}" if out is None else Path(out)
     times = round_seconds, wait_seconds
-    run = play(configuration, out, resume, say, strategy, times, engine, find_engine(engine))
+    with watched(out, watch, port, say):
+        run = play(configuration, out, resume, say, strategy, times, engine, find_engine(engine))
     if figures:
         from fedrain.experiment.report import write_figures
 
@@ -133,13 +139,17 @@ def play(
         federation = Federation(configuration, out, resume, say, strategy, *times)
         with alone_in(out):
             say(f"{configuration.name} over Flower ({called}), into {out}")
-            engine(federation)
+            try:
+                engine(federation)
+            except BaseException:
+                federation.live.write("stopped")
+                raise
     named = configuration.named
     return Run(out, named.env, named.model, named.algo)
 
 
 def accept_federated(out: str | Path | None, resume: bool, named: Named) -> None:
-    """Note in a federation's folder that it goes on with the sources that these things have now."""
+    """Note in a federation's folder that it continues with today's sources of these things."""
     accept(out, resume, named, check_kept)
 
 
@@ -150,4 +160,4 @@ def check_kept(configuration: Configuration, out: Path) -> None:
     checkpoints.check()
     path = out / "federation" / "round.safetensors"
     if path.exists() and read_note(path).get("identity") != configuration.identity:
-        raise InputError(f"{path}: the checkpoint is of another configuration")
+        raise InputError(f"{path}: the checkpoint belongs to another configuration")

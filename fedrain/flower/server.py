@@ -17,7 +17,9 @@ from fedrain.agents.step import start_training
 from fedrain.climate.columns import is_integer
 from fedrain.errors import FailureError, InputError
 from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.course import Course
 from fedrain.experiment.folder import Say, open_folder, say_if_new
+from fedrain.experiment.live import Live
 from fedrain.experiment.progress import Progress
 from fedrain.experiment.results import write_results
 from fedrain.experiment.run import Run
@@ -30,7 +32,7 @@ from fedrain.io import flatten, unflatten, write_arrays, write_json
 from fedrain.reading import read_arrays, read_json
 
 UNFEDERATED_ROUND = 5  # episodes between reports where nothing is averaged
-LOST_ROUNDS = 3  # in a row, of which no region had a reply that could be used: then it is over
+LOST_ROUNDS = 3  # in a row, in which no reply was usable: then it has failed
 
 
 class Round(NamedTuple):
@@ -130,6 +132,9 @@ class Federation:
         self.heard: set[int] = set()  # regions of which at least one reply could be used
         self.averaged = True  # whether the arrays have what was learnt in the last round
         self.failure: Exception | None = None
+        self.live = Live(configuration, out)
+        self.course: Course | None = None  # of a federation in this process
+        self.answered: dict[int, int] = {}  # the last round of which a region's reply was used
         self.store: Store = RoundFile(out / "federation" / "round.safetensors")
 
     def run(self, network: FlowerGrid) -> None:
@@ -149,6 +154,7 @@ class Federation:
         )
         strategy.plan, strategy.done = self._plan, self._done
         self._begin = time.perf_counter()
+        self._tell_watchers()
         while self.finished < len(self.rounds):  # a round that is lost is played again
             strategy.rounds_before = self.finished
             strategy.start(network, self.arrays, num_rounds=1, timeout=self.round_seconds)
@@ -156,7 +162,9 @@ class Federation:
         local = [self.local[region]["actor"] for region in range(configuration.agents)]
         actors = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves, axis=1)), *local)
         foreign = bool(strategy.foreign)
-        write_results(configuration, actors, self.history, self.out, foreign)
+        self.live.write("writing")
+        write_results(configuration, actors, self.history, self.out, foreign, self.course)
+        self.live.write("finished")
         self.store.remove()
 
     def _check_result(self) -> None:
@@ -165,7 +173,7 @@ class Federation:
             raise FailureError(f"{self.out}: no region has played an episode: there is no result")
         if lost := [r for r in range(self.configuration.agents) if r not in self.heard]:
             listed = ", ".join(map(str, lost))
-            self.say(f"region {listed}: nothing was learnt; its policy is the one it began with")
+            self.say(f"region {listed}: nothing was learnt; its policy is still the initial one")
 
     def _episodes_done(self) -> int:
         return self.rounds[self.finished].first if self.finished < len(self.rounds) else 0
@@ -181,6 +189,7 @@ class Federation:
         arrays: ArrayRecord | None,
     ) -> None:
         now = self.rounds[self.finished]
+        self.answered |= dict.fromkeys(learnt, self.finished + 1)
         if not learnt:
             self._lose()
             return
@@ -203,15 +212,33 @@ class Federation:
         seconds = (time.perf_counter() - self._begin) / now.episodes
         self._begin = time.perf_counter()
         self.progress.show(episodes.stop, self.history["returns"][episodes.stop - 1], seconds)
+        self._tell_watchers()
+
+    def _tell_watchers(self) -> None:
+        """How far it is, and how each region's node is doing."""
+        regions = range(self.configuration.agents)
+        nodes = [
+            {
+                "connected": region in self.roster.nodes,
+                "answered": self.answered.get(region, 0),  # in this session of the server
+                "heard": region in self.heard,
+            }
+            for region in regions
+        ]
+        rounds = {"finished": self.finished, "all": len(self.rounds), "tries": self.lost}
+        done = self.rounds[self.finished - 1] if self.finished else None
+        episode = 0 if done is None else done.first + done.episodes
+        self.live.tell(episode, self.history, self.course, nodes=nodes, rounds=rounds)
 
     def _lose(self) -> None:
         """A round from which nothing came is none, and a federation of such has no result."""
         self.lost += 1
+        self._tell_watchers()
         if self.lost == LOST_ROUNDS:
             raise FailureError(
-                f"{self.out}: no region had a reply that could be used in round "
-                f"{self.finished + 1} of {len(self.rounds)}, tried {LOST_ROUNDS} times: nothing "
-                "was learnt in it; --resume plays it again"
+                f"{self.out}: no region gave a usable reply in round "
+                f"{self.finished + 1} of {len(self.rounds)}, after {LOST_ROUNDS} attempts; "
+                "--resume tries it again"
             )
 
     def _distance(self) -> np.ndarray:
@@ -240,7 +267,7 @@ class Federation:
             return
         arrays, note = kept
         if note.get("identity") != self.configuration.identity:
-            raise InputError(f"{self.out}: the checkpoint is of another configuration")
+            raise InputError(f"{self.out}: the checkpoint belongs to another configuration")
 
         def under(prefix: str) -> dict[str, np.ndarray]:
             return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
@@ -255,7 +282,7 @@ class Federation:
         right = is_integer(finished) and 0 <= finished <= len(self.rounds)
         right = right and all(isinstance(one, list) for one in (heard, foreign))
         if not right or not isinstance(name, str) or any(r not in regions for r in heard + foreign):
-            raise InputError(f"{where} is damaged: it does not tell how far it is")
+            raise InputError(f"{where} is damaged: it does not record how far the run had got")
         try:
             self.strategy.restore(under("strategy/"))
         except KeyError:
@@ -280,9 +307,9 @@ def open_run(configuration: Configuration, out: Path, resume: bool, strategy: st
     path = out / "federation.json"
     if path.exists():
         if (held := read_json(path).get("strategy")) != strategy:
-            raise InputError(f"{out}: was begun with --strategy {held}, not {strategy}")
+            raise InputError(f"{out}: was started with --strategy {held}, not {strategy}")
     elif (out / "checkpoint").exists():
-        raise InputError(f"{out}: fedrain train was at work there: choose another --out")
+        raise InputError(f"{out}: is a folder of fedrain train: choose another --out")
     elif not Run.is_finished(out):
         write_json(path, {"strategy": strategy})
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.configuration import Configuration, references
 from fedrain.experiment.cores import count_cores
 from fedrain.flower.client import make_client_app
 from fedrain.flower.climate import SharedClimate
 from fedrain.flower.coupling import RemoteClimate, serve_climate
-from fedrain.flower.messages import Payload, references
+from fedrain.flower.messages import Payload
 from fedrain.flower.programs import HERE
 from fedrain.flower.region import RegionHome, keep_compiled
 from fedrain.flower.server import Federation, make_server_app

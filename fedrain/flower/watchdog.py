@@ -1,7 +1,7 @@
 """A child that does not outlive its parent.
 
 Standard input is the link between them: when it closes, because the parent let go or died in
-whatever way, the child is told to end, and killed if it does not. Run as a script, this runs
+whatever way, the child is asked to end, and killed if it does not. Run as a script, this runs
 another one in that manner, or removes a folder once its parent has ended; it imports nothing of the
 package, which would bring JAX along.
 """

@@ -15,6 +15,7 @@ The same as ``fedrain benchmark`` on the command line::
 from fedrain.paper.claims import Claim, judge_claims
 from fedrain.paper.figures import make_figures
 from fedrain.paper.judgement import Finding, Verdict
+from fedrain.paper.machines import run_on_cluster, slurm_script
 from fedrain.paper.matrix import Cell, cells
 from fedrain.paper.published import (
     Published,
@@ -63,6 +64,8 @@ __all__ = [
     "published_skill",
     "run_jobs",
     "run_missing",
+    "run_on_cluster",
+    "slurm_script",
     "status",
     "write_report",
 ]

@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from fedrain.baselines import Baseline, known_limit, sequence_dataset, static
-from fedrain.climate import BAND_NAMES, ParameterTable, Skill
+from fedrain.climate import BAND_NAMES, ParameterTable, Skill, band_skill
 from fedrain.envs import Environment, make
 from fedrain.errors import InputError
 from fedrain.experiment import Configuration, Run
@@ -65,6 +65,8 @@ POLICIES = ("local", "global")
 #: Sizes that are the same in every file.
 SIZES = {"step": EPISODE_STEPS, "lat": 96, "band": len(BAND_NAMES), "policy": len(POLICIES)}
 COLDEST, WARMEST = -150.0, 150.0  # °C: the range that packed temperatures cover
+#: The results that a wheel has; in a checkout they are in ``results/paper``.
+PACKAGED = Path(__file__).parent / "data" / "results"
 REMEDY = ": remove it and run the benchmark again"
 
 #: AreaWRMSE of the six bands in a cell, from south to north; None where a source has no such cell.
@@ -156,6 +158,17 @@ def read_reference(path: Path) -> xr.Dataset:
     return data
 
 
+def optimal_skill(folder: str | Path) -> dict[str, Skill]:
+    """Skill of each optimal control that a folder of results holds, by its name."""
+    columns, found = make("ebm-v1").model.columns, {}
+    for name in REFERENCES:
+        if (path := Path(folder) / f"{name}.nc").exists():
+            data = read_reference(path)
+            final = data.surface_temperature.values[-1].astype(float)
+            found[name] = band_skill(columns, final, data.target.values.astype(float))
+    return found
+
+
 def reference_of(cell: Cell) -> str:
     """Name of the optimal control that a cell is measured by."""
     name = f"limit-v2-a{cell.agents}" if cell.env == "ebm-v2" else "limit-shared"
@@ -245,8 +258,13 @@ class Result:
 
     def share_of_limit(self, policy: str) -> float:
         """Where that return lies between the static model (0) and optimal control (1)."""
-        worst, best = _static_and_limit(self.cell.configuration().env, self.cell.agents)
+        worst, best = self.ends
         return (self.evaluation_return(policy) - worst) / (best - worst)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return of the static model and of optimal control in K², mean over the agents."""
+        return _static_and_limit(self.cell.configuration().env, self.cell.agents)
 
     @property
     def core_hours(self) -> float:
@@ -293,7 +311,7 @@ def load_results(folder: str | Path) -> Results:
             if result.data.sizes["seed"] > 1:
                 found[cell] = result
     if not found:
-        raise InputError(f"{folder}: holds no results: fedrain benchmark run makes them")
+        raise InputError(f"{folder}: holds no results: fedrain benchmark run computes them")
     return found
 
 

@@ -98,14 +98,19 @@ def make_references(store: Store, say: Say) -> None:
             left to that process.
         say: Called with a line of progress.
     """
-    for name, (env, agents) in REFERENCES.items():
+    for name in REFERENCES:
         path = store.results / f"{name}.nc"
         with store.claim(name) as mine:
-            if not mine or path.exists():
-                continue
-            say(f"{name}: begins")
-            environment = make(env, agents=agents)
-            write_reference(path, environment, limit(environment))
+            if mine and not path.exists():
+                say(f"{name}: begins")
+                make_reference(name, path)
+
+
+def make_reference(name: str, path: Path) -> None:
+    """Compute one of the episodes under optimal control."""
+    env, agents = REFERENCES[name]
+    environment = make(env, agents=agents)
+    write_reference(path, environment, limit(environment))
 
 
 def run_missing(store: Store, matrix: list[Cell], say: Say) -> int:
@@ -132,7 +137,7 @@ def run_missing(store: Store, matrix: list[Cell], say: Say) -> int:
             if cell.name in failed:
                 continue
             try:
-                done += _train(store, cell, say)
+                done += train_cell(store, cell, say)
             except (InputError, FailureError) as error:
                 failed.append(cell.name)
                 say(f"{cell.name}: {error}")
@@ -143,7 +148,7 @@ def run_missing(store: Store, matrix: list[Cell], say: Say) -> int:
     return done
 
 
-def _train(store: Store, cell: Cell, say: Say) -> bool:
+def train_cell(store: Store, cell: Cell, say: Say, progress: bool = True) -> bool:
     """Train a cell unless it is done or taken; whether it was trained."""
     with store.claim(cell.name) as mine:
         if not mine:
@@ -154,7 +159,12 @@ def _train(store: Store, cell: Cell, say: Say) -> bool:
             return False
         say(f"{cell.name}: begins")
         run = train(
-            store.configuration(cell), folder, resume=True, say=say, figures=False, progress=True
+            store.configuration(cell),
+            folder,
+            resume=True,
+            say=say,
+            figures=False,
+            progress=progress,
         )
         write_result(store.result(cell), run)
         shutil.rmtree(folder)

@@ -47,7 +47,7 @@ def make_tables(results: Results, out: Path) -> list[Path]:
         "agreement": agreement_table(results),
         **claims_tables(results),
         "points": points_table(results),
-        "habits": habits_table(results),
+        "quirks": quirks_table(results),
         "limit": limit_table(results),
         "cost": cost_table(results),
         "missing": missing_table(results),
@@ -222,13 +222,13 @@ def points_table(results: Results) -> Table:
     )
 
 
-def habits_table(results: Results) -> Table:
+def quirks_table(results: Results) -> Table:
     """Global error of TD3 and TQC with the implementation quirks and without."""
     return _between(
         results,
         "paper",
         "corrected",
-        "What the published habits do: areaWRMSE of the globe in K, mean ± std",
+        "What the implementation quirks do: areaWRMSE of the globe in K, mean ± std",
     )
 
 
@@ -258,7 +258,7 @@ def limit_table(results: Results) -> Table:
     """Where each cell lies between the static model and optimal control.
 
     The global policy of agents that are never averaged while they learn is left out: the average of
-    actors that have drifted apart means nothing.
+    actors that have diverged from each other means nothing.
     """
     rows = []
     for cell, result in results.items():

@@ -140,7 +140,7 @@ def _dimension(name: str, value: Any) -> Range | Choice:
         high: Any = value.get("high")
         if not extra and _is_number(low) and _is_number(high) and low < high:
             if value.get("log", False) and (low <= 0 or "step" in value):
-                raise InputError(f"{name}: a range by magnitude is above 0 and has no step")
+                raise InputError(f"{name}: a logarithmic range is above 0 and has no step")
             step: Any = value.get("step", 1)
             integers = isinstance(low, int) and isinstance(high, int)
             if not _is_number(step) or step <= 0 or (integers and not isinstance(step, int)):

@@ -5,23 +5,28 @@ loses the trial that it was at; the others, and the next that is started, resume
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrain.agents.presets import PARTS, hyperparameters_of, without_idle
-from fedrain.errors import InputError, MissingExtraError
+from fedrain.cluster import Cluster, check_engine, connected
+from fedrain.errors import FailureError, InputError, MissingExtraError
 from fedrain.experiment.configuration import Configuration, digests
 from fedrain.experiment.folder import Say
 from fedrain.io import write_whole
+from fedrain.reading import ARRAYS, TEXT, open_regular, parse_json
 from fedrain.tuning.space import Space
-from fedrain.tuning.trial import OBJECTIVES, score
+from fedrain.tuning.trial import OBJECTIVES, handed_over, score, score_whole
 
 if TYPE_CHECKING:
     import optuna
 
 NAME = "fedrain"
+NO_STUDY = "is not the file of a study, or is damaged"
 WARM_TRIALS = 5  # before any trial is given up
 KEPT = 75.0  # per cent of the trials so far that one has to be among, to continue
 
@@ -135,10 +140,12 @@ class Study:
                 pruner=optuna.pruners.PercentilePruner(KEPT, n_startup_trials=WARM_TRIALS),
                 load_if_exists=True,
             )
+        except InputError:
+            raise
         except OSError as error:
             raise InputError(f"{self.path}: cannot be opened ({error.strerror})") from None
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{self.path}: is not the file of a study, or is damaged") from None
+            raise InputError(f"{self.path}: {NO_STUDY}") from None
 
     @property
     def finished(self) -> int:
@@ -162,17 +169,45 @@ class Study:
             trial = self._study.ask()
             say(self._one(trial))
 
+    def run_on(self, cluster: Cluster, trials: int, say: Say) -> None:
+        """The same on a cluster, whose nodes need not see the file: each trial to its end."""
+        if not self._study.get_trials(deepcopy=False):
+            self._enqueue_start()
+        asked: dict[str, optuna.Trial] = {}
+
+        def ask() -> Iterator[tuple[str, tuple[Any, ...]]]:
+            while self.finished + len(asked) < trials:
+                trial = self._study.ask()
+                asked[name := f"trial {trial.number}"] = trial
+                configuration = self.tuning.configured(self._values(trial))
+                yield name, (*handed_over(configuration), self.tuning.objective)
+
+        def keep(name: str, found: float | None) -> None:
+            say(self._tell(asked.pop(name), found))
+
+        lost = cluster.run(score_whole, ask(), keep, say, at_once=cluster.cores)
+        for name in lost:
+            self._study.tell(asked.pop(name), state=self._optuna.trial.TrialState.FAIL)
+        if lost:
+            raise FailureError(f"{self.path}: {', '.join(lost)} failed: run it again")
+
+    def _values(self, trial: "optuna.Trial") -> dict[str, Any]:
+        space = self.tuning.space
+        return {name: dimension.suggest(name, trial) for name, dimension in space.items()}
+
     def _one(self, trial: "optuna.Trial") -> str:
-        space, states = self.tuning.space, self._optuna.trial.TrialState
-        values = {name: dimension.suggest(name, trial) for name, dimension in space.items()}
+        values = self._values(trial)
 
         def hopeless(episode: int, value: float) -> bool:
             trial.report(value, episode)
             return trial.should_prune()
 
         found = score(self.tuning.configured(values), self.tuning.objective, hopeless)
+        return self._tell(trial, found)
+
+    def _tell(self, trial: "optuna.Trial", found: float | None) -> str:
         if found is None:
-            self._study.tell(trial, state=states.PRUNED)
+            self._study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
             return f"trial {trial.number}: given up"
         self._study.tell(trial, found)
         sign = -1 if self.tuning.objective == "return" else 1
@@ -185,7 +220,15 @@ class Study:
             self._study.enqueue_trial({name: values[name] for name in space})
 
 
-def tune(tuning: Tuning, path: Path, trials: int, out: Path, say: Say = print) -> dict[str, Any]:
+def tune(
+    tuning: Tuning,
+    path: Path,
+    trials: int,
+    out: Path,
+    say: Say = print,
+    engine: str = "local",
+    address: str | None = None,
+) -> dict[str, Any]:
     """Run a study until it has that many trials, and write the best as a preset.
 
     Args:
@@ -194,15 +237,21 @@ def tune(tuning: Tuning, path: Path, trials: int, out: Path, say: Say = print) -
         trials: How many trials the study shall have in all.
         out: TOML file for the preset.
         say: What is said to people goes here.
+        engine: ``local``: in this process; ``ray``: on a Ray cluster.
+        address: Of the cluster, ``machine:port`` or ``auto``; without it one of this machine alone.
 
     Returns:
         ``study``, ``preset``, ``trials``, ``objective``, ``best`` (what was reached) and
         ``hyperparameters``.
     """
     study = Study(path, tuning)
-    study.run(trials, say)
+    if not check_engine(engine, address):
+        study.run(trials, say)
+    elif study.finished < trials:
+        with connected(address, say) as cluster:
+            study.run_on(cluster, trials, say)
     if study.best is None:
-        raise InputError(f"{path}: no trial of the study has come to its end: all were given up")
+        raise InputError(f"{path}: no trial of the study has finished: all were given up")
     values, value = study.best
     sign = -1 if tuning.objective == "return" else 1
     text = preset_of(tuning, values, f"{tuning.objective} {sign * value:.4f}", study.finished)
@@ -233,9 +282,14 @@ def preset_of(tuning: Tuning, values: dict[str, Any], reached: str, trials: int)
 
 def _check_journal(path: Path) -> None:
     """Refuse a file of something else, before Optuna writes to its end."""
-    if path.exists() and path.stat().st_size:
-        with path.open(encoding="utf-8") as file:
-            json.loads(file.readline())["op_code"]
+    if path.exists():
+        with open_regular(path, ARRAYS) as file:
+            first = file.readline(TEXT)
+        if first:
+            with suppress(InputError, TypeError):
+                if "op_code" in parse_json(first.decode("utf-8", errors="replace"), path):
+                    return
+            raise InputError(f"{path}: {NO_STUDY}")
 
 
 def _optuna() -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,9 +19,10 @@ from jaxtyping import Array
 from fedrain.agents import Algorithm
 from fedrain.agents.step import Training
 from fedrain.envs import Environment
-from fedrain.experiment.configuration import Configuration
+from fedrain.experiment.configuration import Configuration, Named
 from fedrain.experiment.evaluation import evaluate
 from fedrain.experiment.fused import EpisodeLog, play_episode
+from fedrain.experiment.resolve import from_dict
 from fedrain.experiment.trainer import Trainer
 from fedrain.references import is_ours
 
@@ -92,3 +94,25 @@ def score(configuration: Configuration, objective: str, report: Report) -> float
         if due and report(trainer.episode, trainer.reached(objective)):
             return None
     return trainer.reached(objective)
+
+
+def handed_over(configuration: Configuration) -> tuple[dict[str, Any], dict[str, str]]:
+    """An experiment as plain values, and what it takes from outside by paths that are whole."""
+    named = {kind: getattr(configuration, kind) for kind in configuration.sources}
+    for kind, reference in named.items():
+        where, colon, name = str(reference).rpartition(":")
+        if where.endswith(".py"):
+            named[kind] = f"{Path(where).absolute()}{colon}{name}"
+    return configuration.as_dict(), named
+
+
+def score_whole(values: dict[str, Any], named: dict[str, str], objective: str) -> float | None:
+    """The same to the end, for a worker of a cluster, which does not know the other trials.
+
+    Args:
+        values: The experiment.
+        named: What of it is not of the package.
+        objective: What is made small.
+    """
+    configuration = from_dict(values, Named(**named))
+    return score(configuration, objective, lambda _episode, _value: False)

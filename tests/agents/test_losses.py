@@ -46,15 +46,17 @@ def test_ddpg_target_and_losses(critics):
 @pytest.mark.parametrize("first", [False, True])
 def test_td3_target_and_losses(first):
     algorithm = TD3(
-        **DETERMINISTIC, policy_noise=0.6, noise_clip=0.5, clip_target_to_first_component=first
+        **DETERMINISTIC, policy_noise=1.4, noise_clip=1.2, clip_target_to_first_component=first
     )
     batch = random_batch(1)
     agent = new_agent(algorithm, 1)
     o, a, r, o2 = (np.asarray(x, float) for x in batch)
     low, high = (np.array(b, float) for b in SPEC.bounds)
-    noise = 0.6 * np.asarray(jax.random.normal(KEY, (8, 3)), float)
-    assert (np.abs(noise) > 0.5).any()
-    noisy = policy(agent.target_actor, o2) + np.clip(noise, -0.5, 0.5) * (high - low) / 2
+    noise = 1.4 * np.asarray(jax.random.normal(KEY, (8, 3)), float)
+    assert (np.abs(noise) > 1.2).any()
+    noisy = policy(agent.target_actor, o2) + np.clip(noise, -1.2, 1.2) * (high - low) / 2
+    assert (noisy > high).any()
+    assert (noisy < low).any()
     # The published quirk: every component between the bounds of component 0.
     clipped = np.clip(noisy, low[0], high[0]) if first else np.clip(noisy, low, high)
     y = r + 0.9 * values(agent.target_critic, o2, clipped, 2)[..., 0].min(0)

@@ -146,7 +146,7 @@ def test_it_has_the_parts_of_a_model(jcm, own_cache):
 def test_the_spin_up_is_computed_once(jcm, own_cache, capsys):
     model = GeneralCirculationModel(**DRY)
     first = spun_up(model)
-    assert "computed once, and kept in" in capsys.readouterr().err
+    assert "computed once and stored in" in capsys.readouterr().err
     gcm_store.spun_up.cache_clear()
     again = spun_up(model)
     assert capsys.readouterr().err == ""

@@ -62,6 +62,7 @@ def assert_is_ncep(zonal):
         dataset(data=monthly_field(kelvin=True), units=None),
         dataset(units=None),
         dataset(name="field7", standard_name="surface_temperature"),
+        dataset(name="surface_temperature"),
         dataset(lat="j", lon="i").assign_coords(
             j=("j", ncep_table()["lat"], {"units": "degrees_north"}),
             i=("i", LONGITUDE, {"standard_name": "longitude"}),
@@ -78,8 +79,8 @@ def assert_is_ncep(zonal):
     ],
     ids=[
         "plain", "other names", "capitals", "kelvin", "kelvin unsaid", "celsius unsaid",
-        "standard name", "CF units", "CF axis", "north to south", "axes turned", "zonal mean",
-        "annual zonal mean", "single level", "other variables",
+        "standard name", "named as the field", "CF units", "CF axis", "north to south",
+        "axes turned", "zonal mean", "annual zonal mean", "single level", "other variables",
         "longitudes unsaid", "months unsaid",
     ],
 )  # fmt: skip

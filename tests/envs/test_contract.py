@@ -230,7 +230,7 @@ class Misnamed(Layered):
         ({"tiles": (3, 1)}, "tiles divide rows of latitude–longitude columns"),
         ({"judge": [AIR], "target": {AIR: np.zeros((6, 2))}}, "has 6 columns of 3 levels"),
         ({"judge": [AIR], "target": np.full((6, 3), np.nan)}, "air_temperature has a value"),
-        ({"target": {"snow": 1.0}}, "no judged field, for which there is a target, 'snow'"),
+        ({"target": {"snow": 1.0}}, "no judged field 'snow'"),
         ({"judge": [AIR], "target": {AIR: "there.nc"}}, "there is no such file"),
         ({"model": HostLayered(), "judge": [AIR], "target": EnergyBalanceModel},
          "a target must be numbers"),
@@ -239,7 +239,7 @@ class Misnamed(Layered):
         ({"model_options": {"weather": 1.0}}, "a model that is made already takes no options"),
         ({"model": Misnamed(), "target": np.zeros(6)}, "no field can be called 'target'"),
         ({"model": 7}, "int has no columns"),
-        ({"latitudes": 12}, "your model decides for itself"),
+        ({"latitudes": 12}, "of the energy balance model only"),
     ],
 )  # fmt: skip
 def test_bad_options(given, message):

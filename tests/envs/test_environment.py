@@ -231,7 +231,7 @@ def test_a_model_of_ones_own():
     own = EnergyBalanceModel(grid=Grid(24), water_depth=2.0)
     env = make("ebm-v3", agents=4, model=own)
     assert env.action_size == 3 + 2 * 6
-    with pytest.raises(InputError, match=r"latitudes: .* your model decides for itself"):
+    with pytest.raises(InputError, match=r"latitudes: .* of the energy balance model only"):
         make("ebm-v3", agents=4, model=own, latitudes=24)
 
 

@@ -96,7 +96,7 @@ def test_free_runs_are_judged_by_the_mean_of_the_record():
     target = environment.targets(state, free)["air_temperature"][0]
     every = np.asarray(environment.params.record.states["shown"]["air_temperature"])
     np.testing.assert_allclose(target, every[:3].mean(0), rtol=1e-5)
-    with pytest.raises(InputError, match="that of this task is another at every step"):
+    with pytest.raises(InputError, match="that of this task changes at every step"):
         make(TASK, target={"air_temperature": np.zeros((32, 8))})
 
 

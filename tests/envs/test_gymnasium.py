@@ -105,7 +105,7 @@ def test_the_controller_of_all_agents_gets_their_mean_reward():
 
 
 def test_episodes_that_gymnasium_would_cut_are_refused():
-    with pytest.raises(InputError, match="400 steps: with this id they end after 200"):
+    with pytest.raises(InputError, match="with this id have at most 200 steps, not 400"):
         gymnasium.make(V1, episode_length=400)
     with pytest.raises(InputError, match="400 steps"):
         gymnasium.make_vec(V1, num_envs=2, episode_length=400)
@@ -229,7 +229,7 @@ def test_static_action_gives_the_static_return():
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (np.zeros(194), r"shape \(194,\), but \(195,\) is asked for"),
+        (np.zeros(194), r"shape \(194,\) instead of \(195,\)"),
         (np.zeros((195, 1)), "shape"),
         (np.full(195, np.nan), "NaN"),
         (np.array(["warm"] * 195), "array of numbers"),

@@ -78,6 +78,13 @@ def test_a_known_policy_has_the_return_of_the_baseline():
         assert found == pytest.approx(expected, rel=1e-4)
 
 
+def test_halfway_from_static_to_limit_is_halfway_in_kelvin():
+    """Returns are minus squares: errors of 10, 6 and 2 K have −100, −36 and −4."""
+    ends = {"static": -100.0, "limit": -4.0}
+    returned = np.array([-100.0, -36.0, -4.0, -324.0])
+    np.testing.assert_allclose(libraries.score(returned, ends), [0, 50, 100, -100])
+
+
 def test_the_seeds_of_each_task_are_drawn_by_themselves():
     """Tasks that differ and seeds that do not: together they leave nothing to chance."""
     same = [np.full(5, value) for value in (0.0, 10.0, 20.0, 90.0)]

@@ -1,3 +1,5 @@
+import pickle
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -62,6 +64,19 @@ def test_options_are_honoured_or_refused():
             env.reset(options=options)
     with pytest.raises(InputError, match="a seed is an integer"):
         env.reset(seed=-1)
+
+
+def test_a_copy_shares_what_is_compiled():
+    """SuperSuit pickles an environment as often as it wants copies of it."""
+    env = parallel_env(agents=3, latitudes=12)
+    copy = pickle.loads(pickle.dumps(env))
+    assert copy.adapter._functions is env.adapter._functions
+    actions = {agent: env.action_space(agent).sample() for agent in env.possible_agents}
+    for one in (env, copy):
+        one.reset(seed=3)
+    (seen, *_), (other, *_) = env.step(actions), copy.step(actions)
+    for agent in env.possible_agents:
+        np.testing.assert_array_equal(seen[agent], other[agent])
 
 
 def test_parallel_seed():

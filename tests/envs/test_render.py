@@ -151,5 +151,7 @@ def test_the_table_of_environments_has_them_all():
     text = environment_table()
     for name in TASKS.names():
         assert name in text
+        assert " ".join(TASKS.get(name).summary.split()[:2]) in text
+    assert max(map(len, text.splitlines())) <= 80
     by_name = {row["name"]: row for row in environment_rows()}
     assert (by_name["ebm-v3"]["observation"], by_name["ebm-v3"]["action"]) == (16, 35)

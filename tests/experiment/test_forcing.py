@@ -102,7 +102,7 @@ def test_the_flag_alone_is_all_scenarios(capsys, run):
     [
         (["--forcing=longwave"], "'longwave' is not name=value"),
         (["--forcing", "longwav=1"], "did you mean 'longwave'"),
-        (["--ramp", "3"], "ramp cannot apply: nothing forces the climate"),
+        (["--ramp", "3"], "ramp cannot apply: there is no forcing"),
         (
             ["--forcing", "--forcing", "longwave=1"],
             "--forcing has episodes of its own",

@@ -53,7 +53,10 @@ def test_a_run_of_before_checksums_is_read_and_says_so(run, capsys):
     assert not load(run).has_checksums
     found = evaluate(run, capsys)
     assert found[:2] == whole[:2]
-    assert found[2] == f"{run}: is of before checksums: damage to it would not be noticed\n"
+    assert (
+        found[2]
+        == f"{run}: was written before checksums were introduced: damage cannot be detected\n"
+    )
 
 
 def test_a_random_block_in_the_weights(run, capsys):
@@ -67,7 +70,8 @@ def test_a_random_block_in_the_weights(run, capsys):
         status, out, err = evaluate(run, capsys, "--start", "20")
         assert (status, out) == (2, "")
         assert (
-            err == f"fedrain: error: {path}: is damaged or was changed: its checksum is another\n"
+            err
+            == f"fedrain: error: {path}: is damaged or was changed: its checksum does not match\n"
         )
 
 

@@ -216,7 +216,7 @@ def test_an_extended_run_is_told_from_one_in_one_go(tmp_path):
                 *(load(tmp_path / name / d).results for d in ("run", "straight"))
             )
         else:
-            assert "is not what 5 in one go give" in said[0]
+            assert "unlike 5 trained at once" in said[0]
             assert difference(run.configuration, straight) == ["extended_from"]
             assert run.configuration.identity != straight.identity
             returns = [load(tmp_path / name / d).returns.returns for d in ("run", "straight")]

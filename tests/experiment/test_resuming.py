@@ -69,7 +69,7 @@ def test_nothing_is_written_before_the_checkpoint_is_known_to_be_the_runs(here, 
     capsys.readouterr()
     for more in ([], ["--episodes", "3"]):
         assert main([*again, *more]) == 2
-        assert "the checkpoint is of another configuration" in capsys.readouterr().err
+        assert "the checkpoint belongs to another configuration" in capsys.readouterr().err
         assert tree(here / "run") == before
     (here / "red.py").write_text(RED)
     assert main(["evaluate", "run", *own, "--json"]) == 0
@@ -82,7 +82,7 @@ def test_no_run_is_extended_whose_checkpoint_is_another_ones(here):
     (state,) = (here / "other" / "checkpoint").glob("state-*")
     (here / "run" / "checkpoint" / state.name).write_bytes(state.read_bytes())
     before = tree(here / "run")
-    with pytest.raises(InputError, match="the checkpoint is of another configuration"):
+    with pytest.raises(InputError, match="the checkpoint belongs to another configuration"):
         train(out="run", resume=True, episodes=3)
     assert tree(here / "run") == before
     assert load("run").summary()["return"]
@@ -119,12 +119,12 @@ def test_another_task_or_algorithm_is_another_experiment(here, capsys, more, dif
 
 def test_who_resumes_what_is_not_there_is_told(here, capsys):
     assert main(command("train", "--resume")) == 0
-    assert "run: there is no run to resume: a new one begins" in capsys.readouterr().err
+    assert "run: there is no run to resume: starting a new one" in capsys.readouterr().err
     assert main(command("train", "--resume")) == 0
     assert "no run to resume" not in capsys.readouterr().err
     typo = [text if text != "run" else "rnu" for text in command("federate", "--resume")]
     assert main(typo) == 0
-    assert "rnu: there is no run to resume: a new one begins" in capsys.readouterr().err
+    assert "rnu: there is no run to resume: starting a new one" in capsys.readouterr().err
 
 
 def test_a_callback_that_fails_leaves_the_last_episode(here):

@@ -159,7 +159,7 @@ def test_a_folder_without_sources_is_not_accepted_either(strange, tmp_path):
     (tmp_path / "deep.py").write_text(FACTORY)
     path = strange(model="deep.py:Deep", sources={})
     before = path.read_text()
-    with pytest.raises(InputError, match="does not tell the source of its climate model"):
+    with pytest.raises(InputError, match="does not record the source of its climate model"):
         load("run", model="deep.py:Deep").summary()
     accept("run", True, Named(model="deep.py:Deep"))
     assert path.read_text() == before

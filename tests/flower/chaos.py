@@ -5,6 +5,9 @@ federation after the other. Meanwhile, drawn at random: a process is killed or s
 its disk is full, its wires are cut, its clock jumps. After each, the time is taken to the first
 round in which all regions took part. At the end every federation has finished, its skill is held
 against that of federations which were left alone, and there is no process, key or temporary file.
+
+Each fault is written to ``OUT/chaos.jsonl`` when it is over. The same command goes on where it was
+stopped.
 """
 
 import argparse
@@ -20,20 +23,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
 from fedrain.experiment import configure, load, train
 from fedrain.flower.programs import HERE
-from tests.experiment.small import small_preset
 from tests.flower.machines import Machines, processes
 from tests.flower.proxy import Wires
 
 FAULTS = ("kill", "stop", "disk", "cut", "clock")
 #: What a server says of a round in which not all regions took part.
 TROUBLE = ("refused", "failed", "did not answer", "no longer connected")
+PATIENCE = "15"  # seconds that the climate waits for a region, of which 60 are the default
 FULL_SECONDS = 600.0  # to full strength, or it is given up
 
 
@@ -87,6 +89,9 @@ class Deployment(Machines):
         if name == "server":
             return self.server("--resume", "--wait-seconds", "300")
         return self.climate() if name == "climate" else self.node(int(name.removeprefix("region-")))
+
+    def climate(self, *more):
+        return super().climate("--patience", PATIENCE, *more)
 
     def everything(self):
         self.climate()
@@ -153,21 +158,22 @@ def fault(kind, deployment, name, chance):
 class Chaos:
     """Faults on one deployment after the other, until the time is over."""
 
-    def __init__(self, folder, minutes, seed, pause, shim):
-        self.folder, self.pause, self.shim = folder, pause, shim
-        self.end = time.monotonic() + 60 * minutes
-        self.chance = random.Random(seed)
-        self.recoveries = defaultdict(list)
-        self.restarts, self.federations, self.lost = 0, [], []
+    def __init__(self, folder, records, minutes, seed, pause, shim):
+        self.folder, self.records, self.pause, self.shim = folder, records, pause, shim
+        self.begin = time.monotonic() - 60 * records.minutes
+        self.end = self.begin + 60 * minutes
+        self.chance = random.Random(f"{seed} {len(records.all)}")
+
+    def note(self, **values):
+        self.records.add(minutes=round((time.monotonic() - self.begin) / 60, 3), **values)
 
     def run(self, configuration):
         while time.monotonic() < self.end:
-            place = self.folder / f"federation-{len(self.federations)}"
-            place.mkdir()
+            place = Path(tempfile.mkdtemp(prefix="federation-", dir=self.folder))
             try:
                 self.one(place, configuration)
             except AssertionError as error:  # processes that do not end
-                self.lost.append(f"{place.name}: {error}")
+                self.note(lost=f"{place.name}: {error}")
 
     def one(self, place, configuration):
         with Deployment(place, configuration, self.shim) as deployment:
@@ -177,15 +183,16 @@ class Chaos:
                 if time.monotonic() < self.end:
                     self.inject(deployment)
                 self.rest(deployment, self.chance.uniform(0.5, 1.5) * self.pause)
-            self.federations.append(load(deployment.out).summary()["global_mean"])
-            say(f"federation {len(self.federations)}: {self.federations[-1]:.3f}")
+            skill = load(deployment.out).summary()["global_mean"]
             deployment.wires.close()
         if left := deployment.left():
-            self.lost.append(f"processes left: {left}")
+            self.note(lost=f"processes left: {left}")
         secrets = [p for p in place.rglob("*.key") if not p.is_relative_to(deployment.keys)]
         partial = list(place.rglob("*.partial"))
         if secrets or partial:
-            self.lost.append(f"files left: {secrets + partial}")
+            self.note(lost=f"files left: {[str(p) for p in secrets + partial]}")
+        self.note(skill=skill)
+        say(f"federation: {skill:.3f} K")
 
     def inject(self, deployment):
         kind, name = self.chance.choice(FAULTS), self.chance.choice(sorted(deployment.running))
@@ -194,18 +201,19 @@ class Chaos:
         lasts = self.chance.uniform(3.0, 20.0)
         say(f"{kind} {name} for {lasts:.0f} s")
         with fault(kind, deployment, name, self.chance):
-            self.rest(deployment, lasts)
+            self.rest(deployment, 0.0 if kind == "kill" else lasts)
         if self.finished(deployment):
             return
         said = len(self.server_log(deployment))
         begin = time.monotonic()
         reached = self.wait_for_full_strength(deployment, said, FULL_SECONDS)
-        seconds = time.monotonic() - begin
-        if reached:
-            self.recoveries[kind].append(seconds)
-            say(f"  full strength after {seconds:.1f} s")
-        elif not self.finished(deployment):
-            self.lost.append(f"{kind} {name}: not at full strength after {seconds:.0f} s")
+        seconds = round(time.monotonic() - begin, 1)
+        if self.finished(deployment):  # too near the end to tell
+            return
+        self.note(fault=kind, machine=name, lasts=round(lasts), full_after=seconds)
+        say(f"  full strength after {seconds:.1f} s")
+        if not reached:
+            self.note(lost=f"{kind} {name}: not at full strength after {seconds:.0f} s")
 
     def rest(self, deployment, seconds):
         end = time.monotonic() + seconds
@@ -218,7 +226,7 @@ class Chaos:
         for name, machine in list(deployment.running.items()):
             code = machine.process.poll()
             if code is not None and not (name == "server" and code == 0):
-                self.restarts += 1
+                self.note(restarted=name, status=code)
                 deployment.again(name)
 
     def wait_for_full_strength(self, deployment, said, seconds):
@@ -242,13 +250,55 @@ class Chaos:
     def finished(deployment):
         return deployment.running["server"].process.poll() == 0
 
+
+class Records:
+    """What happened so far, a line of JSON each, in a file that outlives this process."""
+
+    def __init__(self, path):
+        self.path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.all = [json.loads(line) for line in lines]
+
+    def add(self, **record):
+        self.all.append(record)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    @property
+    def minutes(self):
+        return max((record.get("minutes", 0.0) for record in self.all), default=0.0)
+
+    def of(self, key):
+        return [record[key] for record in self.all if key in record]
+
     def table(self):
         rows = ["| fault | times | full strength after: median | longest |", "|---|---:|---:|---:|"]
-        for kind in FAULTS:
-            if found := self.recoveries[kind]:
+        faults = [
+            (record["fault"], record["full_after"]) for record in self.all if "fault" in record
+        ]
+        for kind in (*FAULTS, "all"):
+            found = [seconds for one, seconds in faults if kind in (one, "all")]
+            if found:
                 middle, longest = statistics.median(found), max(found)
                 rows.append(f"| {kind} | {len(found)} | {middle:.1f} s | {longest:.1f} s |")
         return "\n".join(rows)
+
+    def report(self):
+        skills, lost = self.of("skill"), self.of("lost")
+        print(self.table())
+        print(
+            f"{len(self.of('fault'))} faults in {self.minutes:.0f} min on {HERE}; "
+            f"{len(self.of('restarted'))} restarts"
+        )
+        if len(skills) > 1:
+            middle, spread = statistics.mean(skills), statistics.stdev(skills)
+            print(f"areaWRMSE of {len(skills)} federations: {middle:.3f} ± {spread:.3f} K")
+        for alone in self.of("alone"):
+            middle, spread = statistics.mean(alone), statistics.stdev(alone)
+            print(f"left alone, {len(alone)} seeds: {middle:.3f} ± {spread:.3f} K")
+        for line in lost:
+            print(f"LOST: {line}")
+        return int(bool(lost))
 
 
 def say(text):
@@ -285,33 +335,35 @@ def main():
     parser.add_argument("--episodes", type=int, default=60, help="of each federation")
     parser.add_argument("--agents", type=int, default=6)
     parser.add_argument("--alone", type=int, default=10, help="seeds that are left alone (10)")
+    parser.add_argument("--out", type=Path, help="folder of chaos.jsonl (a temporary one)")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-    before = set(Path(tempfile.gettempdir()).glob("fedrain-*"))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup and & ignore it: so would all
+    out = Path(tempfile.mkdtemp(prefix="chaos-")) if options.out is None else options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="machines-", dir=out))
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # 16 processes on one machine
+    # As on machines that have taken part in a federation before.
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(out / "compiled"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     configuration = configure(
-        "ebm-v3", agents=options.agents, preset=small_preset(folder), episodes=options.episodes,
-        sync_every=1, latitudes=24, episode_length=50,
+        "ebm-v3", agents=options.agents, episodes=options.episodes, sync_every=1, latitudes=24,
+        episode_length=50,
     )  # fmt: skip
-    alone = left_alone(folder, configuration, options.alone) if options.alone > 1 else []
-    chaos = Chaos(folder, options.minutes, options.seed, options.pause, built_shim(folder))
-    begin = time.monotonic()
+    records = Records(out / "chaos.jsonl")
+    chaos = Chaos(folder, records, options.minutes, options.seed, options.pause, built_shim(folder))
     chaos.run(configuration)
-    minutes = (time.monotonic() - begin) / 60
-    number = sum(map(len, chaos.recoveries.values()))
-    more = set(Path(tempfile.gettempdir()).glob("fedrain-*")) - before
-    if more or processes(str(folder)).keys() - {os.getpid()}:
-        chaos.lost.append(f"left: {more}, {processes(str(folder))}")
-    print(chaos.table())
-    print(f"{number} faults in {minutes:.0f} min on {HERE}; {chaos.restarts} restarts")
-    print(f"areaWRMSE of {len(chaos.federations)} federations: {chaos.federations}")
-    if alone:
-        middle, spread = statistics.mean(alone), statistics.stdev(alone)
-        print(f"left alone, {len(alone)} seeds: {middle:.3f} ± {spread:.3f} K")
-    for line in chaos.lost:
-        print(f"LOST: {line}")
-    if not chaos.lost:
+    if more := [str(path) for path in temporary.rglob("*")]:
+        chaos.note(lost=f"left: {more}")
+    if more := [line for pid, line in processes(str(folder)).items() if pid != os.getpid()]:
+        chaos.note(lost=f"left: {more}")
+    if options.alone > 1 and not records.of("alone"):
+        records.add(alone=left_alone(folder, configuration, options.alone))
+    if not records.of("lost"):
         shutil.rmtree(folder)
-    return int(bool(chaos.lost))
+    return records.report()
 
 
 if __name__ == "__main__":

@@ -104,13 +104,13 @@ def test_an_authority_that_cannot_sign(tmp_path, key, reason):
 
 
 def test_a_lost_authority_is_not_replaced(tmp_path):
-    """What it has signed would be worthless with another; nothing is changed."""
+    """What it has signed would be useless with a new one; nothing is changed."""
     make_credentials(tmp_path, 1)
     key, certificate = tmp_path / "authority.key", tmp_path / "authority.pem"
     kept = {path: path.read_bytes() for path in (key, certificate)}
     for lost in (key, certificate):
         lost.unlink()
-        with pytest.raises(InputError, match=f"{lost.name}: is missing, and what was signed"):
+        with pytest.raises(InputError, match=f"{lost.name}: is missing, and certificates signed"):
             make_credentials(tmp_path, 2)
         assert not lost.exists()
         assert not (tmp_path / "region-1").exists()
@@ -121,7 +121,7 @@ def test_a_lost_authority_is_not_replaced(tmp_path):
         make_credentials(tmp_path, 2)
 
 
-def test_an_authority_that_has_signed_nothing_is_begun_anew(tmp_path, monkeypatch):
+def test_an_authority_that_has_signed_nothing_is_made_again(tmp_path, monkeypatch):
     """Killed between its key and its certificate."""
     plain = credentials.write_bytes
 

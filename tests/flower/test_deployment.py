@@ -50,7 +50,7 @@ def test_two_nodes_and_a_climate(tmp_path):
         (["node", "--region", "0", "--server", "192.0.2.1:9", "--insecure"], "127.0.0.1 only"),
         (["climate", "--insecure", "--listen", "[::]:9001"], "127.0.0.1 only"),
         (["climate", "--insecure", "--listen", "127.0.0.1:1", "--late", "never"], "static"),
-        (["certificates", "keys", "--regions", "0"], "one region or more"),
+        (["certificates", "keys", "--regions", "0"], "at least one region"),
         (["--agents", "2", "server", "--insecure"], "--agents is given before server"),
         (["--resume", "server", "--insecure"], "--resume is given before server"),
         (["--target", "era5.nc", "climate", "--insecure"], "--target is given before climate"),
@@ -85,6 +85,39 @@ def test_a_server_looks_before_it_makes_a_folder(tmp_path, monkeypatch, capsys, 
     assert main(command) == 2
     assert reason in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_messages_that_come_twice_change_nothing(tmp_path):
+    """A server that asks again after 0.3 s, long before any region has played its round."""
+    configuration = small(tmp_path, env="ebm-v2", episodes=6)
+    experiment = tmp_path / "experiment.json"
+    experiment.write_text(json.dumps(configuration.as_dict()), encoding="utf-8")
+    out, pushed = tmp_path / "run", tmp_path / "pushed"
+    code = f"""
+import sys
+from pathlib import Path
+from fedrain.cli import main
+from fedrain.flower import internals
+internals.RESEND_SECONDS = 0.3
+push, number = internals.PromptNetwork.push_messages, []
+def count(self, messages):
+    number.append(len(messages))
+    return push(self, messages)
+internals.PromptNetwork.push_messages = count
+status = main(["federate", "--engine", "deployment", "--experiment", {str(experiment)!r},
+               "--out", {str(out)!r}])
+Path({str(pushed)!r}).write_text(str(sum(number)))
+sys.exit(status)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(pushed.read_text()) > 2 * 2  # two regions, two rounds
+    assert "refused" not in done.stderr
+    assert_same(load(out), local(configuration, tmp_path))
 
 
 @pytest.mark.slow

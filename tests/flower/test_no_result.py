@@ -68,7 +68,7 @@ def test_a_round_that_was_lost_is_played_again(tmp_path):
 def test_a_region_that_never_learnt_is_named(tmp_path):
     said = []
     run = federate(small(tmp_path, episodes=6), tmp_path / "run", spoiled(1, 0, 99), said.append)
-    assert said[-1] == "region 1: nothing was learnt; its policy is the one it began with"
+    assert said[-1] == "region 1: nothing was learnt; its policy is still the initial one"
     assert np.isfinite(run.returns.returns.sel(agent=0)).all()
     assert np.isnan(run.returns.returns.sel(agent=1)).all()
 
@@ -82,6 +82,6 @@ def test_the_command_fails_and_shows_no_skill(tmp_path, monkeypatch, capsys):
     assert main([*command, "--preset", str(tmp_path / "small.toml")]) == 1
     told = capsys.readouterr()
     assert told.out == ""
-    assert "nothing was learnt in it; --resume" in told.err.splitlines()[-1]
+    assert "after 3 attempts; --resume tries it again" in told.err.splitlines()[-1]
     assert main(["evaluate", str(out)]) == 2
     assert "not finished" in capsys.readouterr().err

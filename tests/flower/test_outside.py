@@ -10,10 +10,10 @@ import pytest
 from flwr.app import ConfigRecord
 
 from fedrain.errors import InputError
-from fedrain.experiment.configuration import Named
+from fedrain.experiment.configuration import Named, references
 from fedrain.experiment.trainer import Trainer
 from fedrain.flower.climate import SharedClimate
-from fedrain.flower.messages import read_configuration, references
+from fedrain.flower.messages import read_configuration
 from fedrain.flower.region import RegionHome
 from tests.flower.machines import small
 

@@ -83,7 +83,7 @@ def test_a_region_resumes_from_its_own_disk(tmp_path):
     again.train(1, before, 3, 3)
     first.train(1, before, 3, 3)
     np.testing.assert_array_equal(again.history(1)["returns"], first.history(1)["returns"])
-    with pytest.raises(InputError, match="does not live here"):
+    with pytest.raises(InputError, match="is not on this machine"):
         again.train(0, None, 0, 3)
     with pytest.raises(InputError, match="no region 2"):
         RegionHome(configuration, 2, tmp_path / "home")

@@ -52,7 +52,7 @@ def test_a_finished_federation_is_not_played_again(tmp_path, capsys, monkeypatch
     role = ["federate", "server", *command[1:], "--resume", "--insecure"]
     assert main(role) == 0
     assert main([*command, "--resume", "--strategy", "Krum"]) == 2
-    assert "was begun with --strategy FedAvg" in capsys.readouterr().err
+    assert "was started with --strategy FedAvg" in capsys.readouterr().err
     with alone_in(out):
         pass  # nobody is left there
 
@@ -65,7 +65,7 @@ def test_two_federations_in_one_folder(tmp_path, capsys):
     command = ["federate", "--experiment", str(tmp_path / "experiment.json"), "--out", str(out)]
     with alone_in(out):
         assert main([*command, "--resume"]) == 2
-    assert "another process is at work there" in capsys.readouterr().err
+    assert "is in use by another process" in capsys.readouterr().err
 
 
 def test_a_run_of_train_is_not_resumed(tmp_path, monkeypatch):
@@ -80,10 +80,10 @@ def test_a_run_of_train_is_not_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "write_results", die)
     with pytest.raises(StopError):
         train(configuration, tmp_path / "train")
-    with pytest.raises(InputError, match="fedrain train was at work there"):
+    with pytest.raises(InputError, match="is a folder of fedrain train"):
         quiet(configuration, tmp_path / "train", resume=True)
     stop_after(quiet(configuration, tmp_path / "federate"), 1)
-    with pytest.raises(InputError, match="of another configuration"):
+    with pytest.raises(InputError, match="belongs to another configuration"):
         train(configuration, tmp_path / "federate", resume=True)
 
 
@@ -96,7 +96,7 @@ def test_a_strategy_resumes_with_its_state(tmp_path, strategy, monkeypatch):
     configuration = configure(preset=preset, **chosen, **SMALL)
     run_local(quiet(configuration, tmp_path / "whole", strategy=strategy))
     stop_after(quiet(configuration, tmp_path / "stopped", strategy=strategy), 2)
-    with pytest.raises(InputError, match=f"was begun with --strategy {strategy}, not FedAvg"):
+    with pytest.raises(InputError, match=f"was started with --strategy {strategy}, not FedAvg"):
         quiet(configuration, tmp_path / "stopped", resume=True)
     run_local(quiet(configuration, tmp_path / "stopped", resume=True, strategy=strategy))
     found, expected = (load(tmp_path / name).returns for name in ("stopped", "whole"))

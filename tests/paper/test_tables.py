@@ -25,14 +25,20 @@ from fedrain.paper import (
     published_skill,
 )
 from fedrain.paper.figures import returns_figure, skill_figure
-from fedrain.paper.results import reproduction
+from fedrain.paper.results import (
+    optimal_skill,
+    read_reference,
+    reference_of,
+    reproduction,
+    static_skill,
+)
 from fedrain.paper.tables import (
     agreement,
     cost_table,
     gain,
-    habits_table,
     limit_table,
     points_table,
+    quirks_table,
     skill_table,
     tidy_table,
 )
@@ -64,10 +70,11 @@ def test_made_twice_they_are_the_same_bytes(results, tmp_path):
     for make in (make_tables, make_figures):
         first, second = (hashes(make(some, tmp_path / name)) for name in ("one", "two"))
         assert first == second
-    drawn = {"returns", "skill-ebm-v3-a6-ddpg"}
+    drawn = {"returns", "skill-ddpg"}
     drawn |= {f"evolution-{name}-ddpg-paper" for name in ("ebm-v1", "ebm-v3-a6-fed05")}
     assert len(some) == 4
-    assert {name.removesuffix(".png") for name in first if name.endswith(".png")} == drawn
+    forms = (".png", ".pdf", ".svg", "-dark.svg")
+    assert set(first) == {f"{name}{form}" for name in drawn for form in forms}
 
 
 def test_figures_command(results, tmp_path):
@@ -76,38 +83,68 @@ def test_figures_command(results, tmp_path):
     shutil.copy(RESULTS / f"{name}.nc", tmp_path)
     places = ["--results", str(tmp_path), "--out", str(tmp_path)]
     assert main(["benchmark", "figures", *places]) == 0
-    made = {path.name for path in tmp_path.glob("*.p*")}
-    assert made == {f"{n}.{s}" for n in ("returns", f"evolution-{name}") for s in ("png", "pdf")}
+    made = {path.name for path in tmp_path.iterdir() if path.suffix != ".nc"}
+    forms = (".png", ".pdf", ".svg", "-dark.svg")
+    assert made == {f"{n}{form}" for n in ("returns", f"evolution-{name}") for form in forms}
     figure = returns_figure(results)
     shown = [c for c in results if c.preset == "paper" and c.agents != 2 and c.scheme != "fed10"]
     shown = [c for c in shown if c.env == "ebm-v1" or c.scheme == "fed05"]
     bands = [axes.collections for axes in figure.axes]
     assert sum(map(len, bands)) == len(shown)
+    assert figure.axes[0].get_shared_y_axes().joined(*figure.axes[:2])
+    days = EnergyBalanceModel().days_per_step
+    curves = lines_of(figure.axes[2])
+    np.testing.assert_allclose(curves[""][0].get_xdata()[-1], 1e-3 * days * 20_000)
+    cell = reproduction(results, Cell("ebm-v3", 6, "fed05", "ddpg", "paper")).cell
+    ends = -results[cell].learning[:, -10:].mean(1)
+    np.testing.assert_allclose(curves["_seeds"][0].get_ydata(), ends)
+
+
+def lines_of(axes):
+    found = {}
+    for line in axes.lines:
+        name = line.get_label()
+        found.setdefault("" if name.startswith("_child") else name, []).append(line)
+    return found
 
 
 def test_every_seed_is_a_dot(results):
-    """And the paper's own means are there, band by band."""
+    """And the paper's own means are there, band by band, beside what needs no agents."""
     cell = reproduction(results, Cell("ebm-v3", 6, "fed05", "ddpg", "paper")).cell
-    (axes,) = skill_figure(results, cell.env, cell.agents, cell.algo).axes
-    lines = {}
-    for line in axes.lines:
-        lines.setdefault(line.get_label(), []).append(line.get_ydata())
-    np.testing.assert_array_equal(lines["a seed"][0], results[cell].skill().ravel())
-    best = np.argmin(results[cell].data.areawrmse_global.sel(policy="local").values)
-    np.testing.assert_array_equal(lines["best seed"][0], results[cell].skill()[best])
+    optimal = optimal_skill(RESULTS)
+    figure = skill_figure(results, cell.algo, optimal)
+    (axes,) = [a for a in figure.axes if a.get_title().startswith("ebm-v3, 6 agents")]
+    lines = lines_of(axes)
+    assert [len(lines[name]) for name in ("_seeds", "published mean")] == [4, 4]  # and ebm-v1
+    np.testing.assert_array_equal(lines["_seeds"][0].get_ydata(), results[cell].skill().ravel())
+    mean = results[cell].skill().mean(0)
+    np.testing.assert_allclose(lines["fed05"][0].get_ydata(), mean)
     published = [one.mean for one in published_bands(cell)]
-    np.testing.assert_array_equal(lines["published mean"][0], published)
-    assert len(lines["a seed"]) == len(lines["published mean"]) == 4  # three schemes, and ebm-v1
+    np.testing.assert_array_equal(lines["published mean"][0].get_ydata(), published)
+    levels = {line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1}
+    limit, lowest = optimal[reference_of(cell)], axes.get_ylim()[0]
+    assert {*static_skill().bands, *(b for b in limit.bands if b > lowest)} <= levels
+    assert len({a.get_ylim() for a in figure.axes}) == 1
+    assert skill_figure(results, "td3").axes[0].get_ylim() == axes.get_ylim()
 
 
-def test_a_cell_without_results_is_no_bar(results):
+def test_optimal_control_by_bands():
+    """Its bands are those of the globe's error that is stored with it."""
+    edges = np.sin(np.deg2rad(np.linspace(-90, 90, 7)))
+    for name, skill in optimal_skill(RESULTS).items():
+        globe = np.sqrt((np.diff(edges) / 2 * np.square(skill.bands)).sum())
+        stored = read_reference(RESULTS / f"{name}.nc").attrs["areawrmse_global"]
+        assert globe == pytest.approx(skill.globe, rel=0.01)
+        assert skill.globe == pytest.approx(float(stored), rel=0.02)
+
+
+def test_a_cell_without_results_is_no_column(results):
     some = {cell: result for cell, result in results.items() if cell.scheme != "fed10"}
-    (axes,) = skill_figure(some, "ebm-v3", 6, "ddpg").axes
-    assert [bars.get_label() for bars in axes.containers if len(bars) == 6] == [
-        "fed05", "nofed", "ebm-v1", "static model",
-    ]  # fmt: skip
+    lines = lines_of(skill_figure(some, "ddpg").axes[3])
+    assert {"fed05", "nofed", "ebm-v1", "static model"} <= set(lines)
+    assert "fed10" not in lines
     only = {cell: result for cell, result in results.items() if cell.env == "ebm-v1"}
-    assert skill_figure(only, "ebm-v3", 6, "ddpg") is None
+    assert skill_figure(only, "ddpg") is None
 
 
 def test_published_lines_are_the_papers(results):
@@ -168,17 +205,14 @@ def test_agreement_counts_what_welch_rejects(results):
 
 
 def test_figures_say_of_which_preset_they_are(results):
-    name = "ebm-v3", 6
     paper = {cell: r for cell, r in results.items() if cell.preset == "paper"}
-    (axes,) = skill_figure(paper, *name, "ddpg").axes
-    assert axes.get_title().endswith("preset paper")
+    assert skill_figure(paper, "ddpg").axes[3].get_title().endswith("preset paper")
     (fed05,) = cells("ebm-v3-a6-fed05-ddpg-paper")
     mixed = paper | {replace(fed05, preset="published"): Result(
         replace(fed05, preset="published"), paper[fed05].data
     )}  # fmt: skip
-    (axes,) = skill_figure(mixed, *name, "ddpg").axes
     told = "preset published (fed05) and paper (fed10, nofed, ebm-v1)"
-    assert axes.get_title().endswith(told)
+    assert skill_figure(mixed, "ddpg").axes[3].get_title().endswith(told)
 
 
 def test_tidy_table_is_complete(results):
@@ -252,7 +286,7 @@ def test_table_in_three_forms():
 def test_numbers_for_programs_are_numbers(results):
     presets = ("published", "paper", "corrected")
     for table, words in (
-        (limit_table(results), 1), (points_table(results), 1), (habits_table(results), 1),
+        (limit_table(results), 1), (points_table(results), 1), (quirks_table(results), 1),
     ):  # fmt: skip
         header, *rows = csv.reader(io.StringIO(table.csv()))
         assert len(set(header)) == len(header)
@@ -281,7 +315,7 @@ def test_results_of_one_algorithm(results, tmp_path):
     """There are no quirks to compare, claims wait, and what is missing is named."""
     only = {cell: result for cell, result in results.items() if cell.algo == "ddpg"}
     assert make_tables(only, tmp_path)
-    assert (tmp_path / "habits.csv").read_text().count("\n") == 1
+    assert (tmp_path / "quirks.csv").read_text().count("\n") == 1
     missing = list(csv.DictReader(io.StringIO((tmp_path / "missing.csv").read_text())))
     assert {row["cell"] for row in missing} == {cell.name for cell in cells() if cell not in only}
     assert all(float(row["core-minutes, estimated"]) > 0 for row in missing)

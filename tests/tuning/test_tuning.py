@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -280,3 +281,23 @@ def test_bad_studies(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert main(["tune", "--study", str(tmp_path / "new")]) == 2
     assert "pip install 'fedrain[tune]'" in capsys.readouterr().err
+
+
+@needs_optuna
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda path: path.symlink_to("/dev/zero"), "is not a regular file"),
+        (os.mkfifo, "is not a regular file"),
+        (lambda path: path.mkdir(), "is a folder"),
+        (lambda path: path.write_text("[" * 100_000), "is not the file of a study"),
+        (lambda path: path.write_text('{"op_code": 0}\n'), "is not the file of a study"),
+        (lambda path: path.write_bytes(b"\xff\n"), "is not the file of a study"),
+    ],
+)
+def test_a_study_that_is_no_file_of_ours(tmp_path, capsys, make, reason):
+    make(path := tmp_path / "s")
+    arguments = ["tune", "--preset", str(small_preset(tmp_path)), "--study", str(path)]
+    assert main([*arguments, "--trials", "1", "--episodes", "1"]) == 2
+    *_, told = capsys.readouterr().err.splitlines()  # after a line that says what begins
+    assert told.startswith(f"fedrain: error: {path}: {reason}")

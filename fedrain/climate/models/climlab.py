@@ -114,7 +114,7 @@ class ClimlabModel(HostModel):
             "long_peri": settings.orbit.perihelion,
             "obliquity": settings.orbit.obliquity,
         }
-        # climlab computes the insolation of every day of the year anew at every step, which is
+        # climlab computes the insolation of every day of the year again at every step, which is
         # nine tenths of its time; the orbit does not change.
         factors = insolation._daily_insolation_factor_arrays()
         insolation._daily_insolation_factor_arrays = lambda: factors

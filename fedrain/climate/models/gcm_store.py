@@ -25,7 +25,7 @@ import numpy as np
 from fedrain.climate.models.gcm import CirculationState, GeneralCirculationModel
 from fedrain.errors import FailureError, InputError
 from fedrain.io import claim, flatten, unflatten, write_arrays
-from fedrain.reading import read_arrays
+from fedrain.reading import ARRAYS, read_arrays
 from fedrain.references import reference_to, source_hash
 
 #: Days between messages on the way.
@@ -162,6 +162,7 @@ def _kept(
     """What a file of the cache holds, or what is computed and written to it."""
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
     path = cache_folder() / "gcm" / f"{kind}-{digest}.safetensors"
+    size = sum(one.nbytes for one in jax.tree.leaves(like))
 
     def tell(text: str) -> None:
         (say or _to_people)(f"{name}: {text}")
@@ -170,8 +171,8 @@ def _kept(
         with _in_turn(path.parent / f".{kind}-{digest}.lock", tell):
             if not path.exists() or _ANEW:
                 _compute(path, key, compute, tell)
-    arrays, _ = read_arrays(path)
-    return unflatten(like, arrays, f"{path}: delete it, and it is computed again")
+    arrays, _ = read_arrays(path, max(ARRAYS, 2 * size))
+    return unflatten(like, arrays, f"{path}: delete it to have it computed again")
 
 
 @contextmanager
@@ -196,7 +197,7 @@ def _in_turn(lock: Path, tell: Say) -> Iterator[None]:
                 yield
                 return
         if not waiting:
-            tell("another process computes it")
+            tell("another process is computing it")
             waiting = True
         sleep(WAIT)
 
@@ -204,7 +205,7 @@ def _in_turn(lock: Path, tell: Say) -> Iterator[None]:
 def _compute(
     path: Path, key: dict[str, Any], compute: Callable[[Say], CirculationState], tell: Say
 ) -> None:
-    tell(f"computed once, and kept in {path.parent}")
+    tell(f"computed once and stored in {path.parent}")
     # A model may be asked for its start within a trace. A thread of its own is in none.
     with ThreadPoolExecutor(1) as apart:
         found = apart.submit(compute, tell).result()

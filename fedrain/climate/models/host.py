@@ -287,7 +287,7 @@ def _like(template: ModelState, made: ModelState, dtype: Any) -> ModelState:
     """What a user's code gave, with the structure and shapes that it should have."""
     leaves, structure = jax.tree.flatten(made)
     if not same_structure(made, template):
-        raise ValueError("the state has not the structure that init_host gave it at first")
+        raise ValueError("the state no longer has the structure that init_host gave it")
     arrays = [np.asarray(leaf, dtype) for leaf in leaves]
     for array, like in zip(arrays, jax.tree.leaves(template), strict=True):
         if array.shape != like.shape:

@@ -157,7 +157,7 @@ class Machine:
         if lacking := missing():
             raise FailureError(
                 f"jcm {metadata.version('jcm')} has no {', no '.join(lacking)}: "
-                f"pip install 'fedrain[{EXTRA}]' brings one that has"
+                f"pip install 'fedrain[{EXTRA}]' installs one that has"
             )
         from flax import nnx
         from jcm.date import to_datetime
@@ -190,8 +190,8 @@ class Machine:
         self.is_speedy = "_shortwave_rad" in self.carry
         if self.is_speedy and self.steps_per_day % SUNLIGHT_EVERY:
             raise InputError(
-                f"T{truncation}: sunlight is worked out every {SUNLIGHT_EVERY}rd step, which "
-                f"{self.steps_per_day} steps a day are no multiple of"
+                f"T{truncation}: sunlight is computed every {SUNLIGHT_EVERY}rd step, and "
+                f"{self.steps_per_day} steps a day is not a multiple of that"
             )
 
     # ---------------------------------------------------------------- parameters
@@ -240,7 +240,7 @@ class Machine:
     def memory(self, carry: Any) -> Arrays:
         """What of the physics lasts from one day to the next.
 
-        At the first step of a day SPEEDY works everything out anew, but for the longwave fluxes in
+        At the first step of a day SPEEDY computes everything again, except the longwave fluxes in
         the bands that sunlight has no part in: the surface reflects those of the step before.
         """
         return {"flux": carry["_mod_radcon"].flux} if self.is_speedy else {}

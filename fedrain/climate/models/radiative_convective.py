@@ -3,7 +3,7 @@
 Each column has a surface and 17 layers of air. In one time step
 
 1. radiation heats them, explicit in time. Layers absorb and emit longwave as grey bodies with
-   absorptivity ε = 2x/(2 + x), x = κ × the mass of absorber, but for a window through which the
+   absorptivity ε = 2x/(2 + x), x = κ × the mass of absorber, except for a window through which the
    surface radiates to space. They absorb shortwave on its way down and, after reflection at the
    ground, on its way up;
 2. heat diffuses between neighbouring latitudes, at the same rate in each layer, implicit in time;
@@ -258,7 +258,9 @@ class RadiativeConvectiveModel(OnLatitudes):
         object.__setattr__(self, "table", self.table or column_parameters(self.grid))
         most = 2 / self.absorber.max()  # ε = 1
         if self.table["kappa"].high > most:
-            raise InputError(f"kappa: above {most:.3g} m2 kg-1 a layer absorbs more than there is")
+            raise InputError(
+                f"kappa: above {most:.3g} m2 kg-1 a layer would absorb more than all radiation"
+            )
 
     # ---------------------------------------------------------------- what never changes
 

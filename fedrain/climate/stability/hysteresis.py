@@ -9,9 +9,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fedrain.climate.stability.feedback import SECONDS_PER_YEAR, FeedbackModel, Profile
+from fedrain.errors import InputError
 
 STEPS_PER_YEAR = 90
 YEARS = 60.0
+MOST_STAIRS = 10_000
 
 
 class Hysteresis(NamedTuple):
@@ -44,7 +46,12 @@ def stairs(high: float, low: float, step: float) -> Float[np.ndarray, " stair"]:
     Returns:
         In W m⁻², ``[stair]``.
     """
-    down = np.linspace(high, low, max(2, round((high - low) / step) + 1))
+    number = (high - low) / step + 1
+    if not 1 <= number <= MOST_STAIRS:
+        raise InputError(
+            f"from {high:g} to {low:g} W m⁻² in steps of {step:g}: stairs are 1 to {MOST_STAIRS}"
+        )
+    down = np.linspace(high, low, max(2, round(number)))
     return np.concatenate([down, down[-2::-1]])
 
 
