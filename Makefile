@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ## machine that cannot reach this index takes what its own has.
 TORCH  := --no-deps --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu torch==2.13.0
 
-.PHONY: run test test-slow test-lowest test-newest test-mutants test-libraries fuzz chaos lint types proto docs dist bench \
+.PHONY: run test test-slow test-lowest test-newest test-mutants test-libraries fuzz chaos lint types proto docs notebooks dist bench \
 	bench-training bench-before study-libraries clean
 
 ## The main job: train the six federated agents of ebm-v3; ends with the skill table and figures.
@@ -74,8 +74,15 @@ proto:
 	.venv-proto/bin/python -m pip install --quiet 'grpcio-tools==1.62.3' 'setuptools<80'
 	.venv-proto/bin/python -m grpc_tools.protoc -I. --python_out=. fedrain/flower/climate.proto
 
+## The site; notebooks are shown with the outputs that are stored in them.
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build -W -q docs docs/_build/html
+
+## Execute the notebooks of docs/learn and store their outputs; `make notebooks NAMES="train gcm"`.
+NAMES ?=
+notebooks: $(VENV)/.installed-docs
+	$(PIP) -e '.[docs,flower,gcm]'
+	$(BIN)/python docs/execute.py $(NAMES)
 
 ## Wheel and sdist in dist/: built, checked, installed, and run outside the checkout.
 DIST := .venv-dist/bin/python

@@ -1,6 +1,8 @@
 """The documentation site: `make docs`."""
 
+import argparse
 import inspect
+import re
 import sys
 from pathlib import Path, PurePosixPath
 
@@ -13,6 +15,7 @@ from sphinx.util.typing import stringify_annotation
 Array.__name__ = Array.__qualname__ = "Array"  # in signatures; otherwise jaxlib._jax.Array
 
 import fedrain  # noqa: E402
+from fedrain.cli import _parser  # noqa: E402
 from fedrain.envs import EnergyBalanceV1, EnergyBalanceV2, EnergyBalanceV3  # noqa: E402
 from fedrain.paper import load_results, make_figures, make_tables, write_report  # noqa: E402
 
@@ -21,10 +24,12 @@ author = "The FedRAIN developers"
 copyright = "2026, The FedRAIN developers"
 release = fedrain.__version__
 
-extensions = ["myst_parser", "sphinx-mathjax-offline", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["dollarmath"]
+extensions = ["myst_nb", "sphinx-mathjax-offline", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "generated/tables"]  # tables stand within pages
+nb_execution_mode = "off"  # what notebooks show is stored in them: `make notebooks`
+nb_merge_streams = True
+exclude_patterns = ["_build", "generated/tables", "generated/command_line.md"]  # within pages
 html_extra_path = ["generated/report"]
 html_theme = "furo"
 html_static_path = ["_static"]
@@ -65,6 +70,56 @@ def write_benchmark() -> None:
         if path.suffix == ".png"
     ]
     write_if_new(GENERATED / "tables" / "figures.md", "\n".join(lines))
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Commands that can be run, with their own commands, by what is typed."""
+    inner = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    below = [child for action in inner for child in action.choices.values()]
+    own = {} if below and inner[0].required else {parser.prog: parser}
+    return own | {name: one for child in below for name, one in commands_of(child).items()}
+
+
+def command_page(parser: argparse.ArgumentParser) -> str:
+    """What the help of every command says, as Markdown; shared groups of options stand once."""
+    lines, group = [], ""
+    shared: dict[str, dict[str, str]] = {}  # of the first command that has a group
+    for name, command in commands_of(parser).items():
+        words = name.split()
+        if len(words) > 2 and words[1] != group:
+            lines += [f"## {' '.join(words[:2])}", ""]
+        group = words[1]
+        lines += [f"{'###' if len(words) > 2 else '##'} {name}", "", command.description or "", ""]
+        if examples := getattr(command, "examples", {}):
+            shown = [line for text, code in examples.items() for line in (f"# {text}", code)]
+            lines += ["```sh", *shown, "```", ""]
+        for part in command._action_groups:
+            actions = [a for a in part._group_actions if a.help != argparse.SUPPRESS]
+            rows = dict(option_row(a) for a in actions if a.dest != "help")
+            title = part.title or ""
+            if title in ("options", "positional arguments"):
+                title = "option"
+            elif first := shared.get(title):
+                text = f"Options of the group *{title}*: as for [fedrain train](#fedrain-train)"
+                without = ", ".join(option for option in first if option not in rows)
+                lines += [f"{text}, without {without}." if without else f"{text}.", ""]
+                rows = {option: row for option, row in rows.items() if first.get(option) != row}
+            elif rows:
+                shared[title] = rows
+            if rows:
+                lines += [f"| {title} | meaning |", "|---|---|", *rows.values(), ""]
+    return "\n".join(lines)
+
+
+def option_row(action: argparse.Action) -> tuple[str, str]:
+    """The name of an option, and its line in the table."""
+    given = f"`{', '.join(action.option_strings) or action.metavar or action.dest}`"
+    value = "" if not action.option_strings or action.nargs == 0 else action.metavar
+    if value is None:
+        value = action.dest.upper()
+    meaning = re.sub(r"([|<*])", r"\\\1", (action.help or "") % {"default": action.default})
+    meaning = re.sub(r"(?<![`\w-])(--[a-z][a-z-]*)", r"`\1`", meaning)
+    return given, f"| {given.rstrip('`')}{' ' * bool(value)}{value}` | {meaning} |"
 
 
 def words_for(figure: str) -> str:
@@ -154,4 +209,5 @@ def setup(app) -> None:
 
 
 write_environment_pages()
+write_if_new(GENERATED / "command_line.md", command_page(_parser()))
 write_benchmark()

@@ -1,12 +1,14 @@
 """The study of ``gcm-ncep``: agents over the Earth, judged by the reanalysis.
 
-    python studies/gcm_earth.py train [SEED ...]  # resumes what was cut short
-    python studies/gcm_earth.py judge             # test episodes of each, and with a warmer sea
+    python studies/gcm_earth.py train [SEED ...]   # resumes what was cut short
+    python studies/gcm_earth.py enki [SEED ...]    # rivals in as many days
+    python studies/gcm_earth.py gradient [SEED ...]
+    python studies/gcm_earth.py judge [NAME ...]   # a year of each, and one with a warmer sea
 
 A policy sees its place and the time of year: what it sets is a table of days and latitudes. It is
-judged as the task judges: by the mean of the last 60 of 90 days that run free, from states of the
-record's second year, which training does not start from, half a year apart. The same episodes
-with a sea that is 4 K warmer give the response.
+judged by a year that runs free, after a month, from a state of the record's second year, which
+training does not start from: as the task judges, by means over 60 days and with its weights. Half
+a year with a sea that is 4 K warmer gives the response.
 """
 
 import sys
@@ -18,12 +20,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gcm_rivals import enki_constants, gradient_constants
 
 from fedrain.baselines.response import WARMER
 from fedrain.envs import Environment, make
 from fedrain.experiment import configure
 from fedrain.experiment.evaluation import policy_actions
-from fedrain.experiment.run import Run
 from fedrain.experiment.training import Session
 from fedrain.io import alone_in, write_json
 from fedrain.reading import read_json
@@ -31,14 +33,22 @@ from fedrain.reading import read_json
 HERE = Path(__file__).parent.parent
 RESULTS, RUNS = HERE / "results" / "studies" / "gcm_earth", HERE / "runs" / "gcm_earth"
 SEEDS = (0, 1, 2)
-EPISODES = 6
-#: Test episodes, their starts evenly through the year.
-STARTS = 2
+EPISODES, LENGTH = 8, 60
+#: Days of a mean, how many of them a judged year has after one to settle, and a warmer one.
+PART, PARTS, WARM_PARTS = 30, 12, 6
+#: States of the record's second year before that from which these runs start: the 1st of December.
+DECEMBER = 66
 DAYS = 365
+#: Of the rivals: what they are called, and states of the record between two seasons of a forecast.
+RIVALS, SEASONS = {"enki": "EnKI", "gradient": "gradient"}, 15
 FLUXES = ("outgoing_longwave", "absorbed_shortwave")
 OPTIONS: dict[str, Any] = {
     "env": "gcm-ncep", "algo": "ddpg", "preset": "forecast", "sharing": "shared",
-    "settings": {"warmup_steps": 60, "updates": 8, "critics": 2, "batch_size": 128},
+    "episode_length": LENGTH,
+    "settings": {
+        "warmup_steps": 120, "updates": 8, "critics": 4, "batch_size": 256,
+        "learning_rate": 0.001, "exploration_noise": 0.5,
+    },
 }  # fmt: skip
 
 
@@ -53,18 +63,20 @@ def train(seed: int) -> None:
     folder = RUNS / str(seed)
     experiment = configure(seeds=[seed], episodes=EPISODES, **OPTIONS)
     session = Session(experiment, folder, lambda text: print(text, file=sys.stderr), None, False)
-    begin, core = time.perf_counter(), time.process_time()
-    with alone_in(folder):
-        session.run()
+    begin, core, resumed = time.perf_counter(), time.process_time(), session.trainer.episode > 0
+    if session.trainer.episode < EPISODES:
+        with alone_in(folder):
+            session.run()
     actors = jax.tree.map(lambda leaf: leaf[0], session.trainer.actors())
     every = by_day(experiment, actors)
-    returns = Run(folder).returns.returns.isel(seed=0).mean("agent").values
+    returns = np.reshape(session.trainer.history["returns"], (EPISODES, -1)).mean(1)
     write_json(RESULTS / f"{seed}.json", {
         "label": f"agents, seed {seed}",
         "seed": seed,
-        "days": EPISODES * earth().episode_length,
-        "seconds": round(time.perf_counter() - begin, 1),
-        "core_seconds": round(time.process_time() - core, 1),
+        "days": EPISODES * LENGTH,
+        # Of a run that was cut short, what it took in all is not known.
+        "seconds": None if resumed else round(time.perf_counter() - begin, 1),
+        "core_seconds": None if resumed else round(time.process_time() - core, 1),
         "returns": np.round(returns, 2).tolist(),
         # Every fifth day of the year: between them policies change little.
         "parameters": {s: np.round(v[::5], 4).tolist() for s, v in every.items()},
@@ -90,22 +102,20 @@ def by_day(experiment: Any, actors: Any) -> dict[str, np.ndarray]:
 
 
 @cache
-def _episode() -> Any:
-    """Means over the judged days of an episode: of what is seen, and of the target."""
+def _part() -> Any:
+    """So many days of a run: the state after them, and means of what is seen and of the target."""
     environment = earth()
     model = environment.model
-    length, over = environment.episode_length, environment.judged_over
 
     @jax.jit
-    def episode(state: Any, table: Any, static: Any, forcing: Any) -> Any:
-        def day(carry: Any, number: Any) -> Any:
+    def part(state: Any, table: Any, forcing: Any) -> Any:
+        def day(carry: Any, _: None) -> Any:
             state, seen, known = carry
             own = {s: every[state["day"] % DAYS] for s, every in table.items()}
-            state = model.step(state, {**static, **own}, forcing)
-            share = (number >= length - over) / over
+            state = model.step(state, own, forcing)
 
             def add(sums: Any, values: Any) -> Any:
-                return {n: sums[n] + share * values[n] for n in sums}
+                return {n: sums[n] + values[n] / PART for n in sums}
 
             return (
                 state,
@@ -115,48 +125,61 @@ def _episode() -> Any:
 
         shown = model.observe(state)
         nothing = {n: jnp.zeros_like(shown[n]) for n, _ in environment.judged}
-        return jax.lax.scan(day, (state, nothing, nothing), jnp.arange(length))[0][1:]
+        after, seen, known = jax.lax.scan(day, (state, nothing, nothing), length=PART)[0]
+        return after, (seen, known)
 
-    return episode
+    return part
 
 
-def episodes(table: dict[str, Any], warmer: float = 0.0) -> dict[str, Any]:
-    """What the test episodes with these parameters show, and their targets: ``[episode, …]``."""
+def free_run(table: dict[str, Any], parts: int, warmer: float = 0.0) -> dict[str, Any]:
+    """What a run with these parameters shows, and its target: ``[part, …]`` after the first."""
     environment = earth()
     model, record = environment.model, environment.params.record
-    static = model.table.static(len(model.columns))
-    full = {k: jnp.asarray(v, jnp.float32) for k, v in static.items()}
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
     forcing["sst"] = jnp.float32(warmer)
-    first, end = (int(one) for one in record.test)
-    starts = [first + (end - first) * k // STARTS for k in range(STARTS)]
-    # The defaults are a table too, so that one program serves all.
-    own = {row.symbol: np.broadcast_to(static[row.symbol], (DAYS, len(model.columns)))
-           for row in environment.learnt} | table  # fmt: skip
-    own = {s: jnp.asarray(v, jnp.float32) for s, v in own.items()}
-    every = [jax.device_get(_episode()(record.at(start), own, full, forcing)) for start in starts]
-    seen, known = (jax.tree.map(lambda *parts: np.stack(parts).astype(float), *which)
-                   for which in zip(*every, strict=True))  # fmt: skip
+    state = record.at(int(record.test[0]) + DECEMBER)
+    # Of every parameter, so that one program serves all.
+    static = model.table.static(len(model.columns))
+    own = {s: np.broadcast_to(value, (DAYS, *np.shape(value))) for s, value in static.items()}
+    own = {s: jnp.asarray(v, jnp.float32) for s, v in {**own, **table}.items()}
+    every = []
+    for _ in range(1 + parts):
+        state, means = _part()(state, own, forcing)
+        every.append(jax.device_get(means))
+    seen, known = (jax.tree.map(lambda *one: np.stack(one).astype(float), *which)
+                   for which in zip(*every[1:], strict=True))  # fmt: skip
     return {"seen": seen, "known": known}
+
+
+def compared(shown: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Root mean square errors of means over as many days as the task judges by, and biases."""
+    columns, parts = earth().model.columns, earth().judged_over // PART
+    errors, bias = {}, {}
+    for name, _ in earth().judged:
+        apart = shown["seen"][name] - shown["known"][name]
+        bias[name] = np.round(apart, 3).tolist()
+        over = apart.reshape(-1, parts, *apart.shape[1:]).mean(1)
+        squares = (over**2).reshape(len(over), len(columns), -1).mean((0, 2))
+        errors[name] = round(float(np.sqrt(columns.mean(squares))), 4)
+    return errors, bias
 
 
 def judge(table: dict[str, Any]) -> dict[str, Any]:
     """Errors, energy budget, and the response to a warmer sea."""
     columns = earth().model.columns
-    usual, warm = episodes(table), episodes(table, WARMER)
+    usual = free_run(table, PARTS)
+    errors, bias = compared(usual)
+    print(f"{errors}: {total(errors):.3f}", flush=True)
+    warm = free_run(table, WARM_PARTS, WARMER)["seen"]
 
-    def globe(shown: dict[str, Any], name: str) -> float:
-        return float(columns.mean(shown[name].mean(0)))
+    def globe(shown: dict[str, Any], name: str, parts: int = PARTS) -> float:
+        return float(columns.mean(shown[name][:parts].mean(0)))
 
-    errors, bias = {}, {}
-    for name, _ in earth().judged:
-        apart = usual["seen"][name] - usual["known"][name]
-        squares = (apart**2).reshape(STARTS, len(columns), -1).mean((0, 2))
-        errors[name] = round(float(np.sqrt(columns.mean(squares))), 4)
-        bias[name] = np.round(apart, 3).tolist()
     leaves, enters = (globe(usual["seen"], name) for name in FLUXES)
-    more, light = (globe(warm["seen"], name) for name in FLUXES)
-    longwave, shortwave = (more - leaves) / WARMER, (light - enters) / WARMER
+    # Of the same days with and without.
+    longwave, shortwave = (
+        (globe(warm, name) - globe(usual["seen"], name, WARM_PARTS)) / WARMER for name in FLUXES
+    )
     return {
         "errors": errors,
         "total": round(total(errors), 4),
@@ -174,31 +197,59 @@ def total(errors: dict[str, float]) -> float:
 
 
 def in_days(stored: dict[str, Any]) -> dict[str, np.ndarray]:
-    """What was stored of a policy, on every day of the year."""
-    return {s: np.repeat(np.array(v), 5, axis=0)[:DAYS] for s, v in stored.items()}
+    """What was stored of a policy, or of constants, on every day of the year."""
+    return {s: np.repeat(np.array(v), -(-DAYS // len(v)), axis=0)[:DAYS] for s, v in stored.items()}
 
 
-def judge_all() -> None:
-    """The defaults, and every seed that has not been judged yet."""
+def search(rival: str, seed: int) -> None:
+    """Constants of each latitude by a rival, from forecasts of a day in the record's first year."""
+    model = earth().model
+
+    def known(record: Any, step: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = model.target_at(record.at(step))
+        return shown
+
+    begin, core, days = time.perf_counter(), time.process_time(), EPISODES * LENGTH
+    if rival == "enki":
+        found = list(enki_constants(earth(), seed, days, True, known, SEASONS))
+    else:
+        found = list(gradient_constants(earth(), seed, days, known=known))
+    spent, values = found[-1]
+    write_json(RESULTS / f"{rival}-{seed}.json", {
+        "label": f"{RIVALS[rival]}, seed {seed}",
+        "seed": seed,
+        "days": spent,
+        "seconds": round(time.perf_counter() - begin, 1),
+        "core_seconds": round(time.process_time() - core, 1),
+        "parameters": {s: [np.round(v, 4).tolist()] for s, v in values.items()},
+    })  # fmt: skip
+
+
+def judge_all(names: list[str]) -> None:
+    """The defaults, and every seed, or those named, that has not been judged yet."""
     if not (path := RESULTS / "static.json").exists():
         write_json(path, {"label": "defaults", "days": 0, **judge({})})
     for path in sorted(RESULTS.glob("*.json")):
         held = read_json(path)
-        if "errors" not in held:
+        if "parameters" in held and "errors" not in held and path.stem in (names or [path.stem]):
             write_json(path, {**held, **judge(in_days(held["parameters"]))})
             print(f"{path.name}: judged", flush=True)
 
 
 def main(arguments: list[str]) -> None:
     """Run one part of the study."""
-    what = (arguments or ["judge"])[0]
+    what, names = (arguments or ["judge"])[0], arguments[1:]
     if what == "judge":
-        judge_all()
+        judge_all(names)
         return
-    for seed in map(int, arguments[1:]) if len(arguments) > 1 else SEEDS:
-        if not (RESULTS / f"{seed}.json").exists():
-            train(seed)
-            print(f"{seed}.json: written", flush=True)
+    for seed in map(int, names) if names else SEEDS:
+        own = str(seed) if what == "train" else f"{what}-{seed}"
+        if not (RESULTS / f"{own}.json").exists():
+            if what == "train":
+                train(seed)
+            else:
+                search(what, seed)
+            print(f"{own}.json: written", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gcm_tables import FIELDS, Results, earth_results, relative, stored
+from gcm_tables import FIELDS, WAYS, Results, earth_results, latest, relative, stored
 from matplotlib.axes import Axes
 
 from fedrain.climate import EarthCirculationModel, GeneralCirculationModel
@@ -25,6 +25,8 @@ from fedrain.plotting import (
     zero_line,
 )
 
+#: Results of the rivals over the Earth begin with these.
+RIVALS = ("enki", "gradient")
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 UNITS = {
     "outgoing_longwave": "Outgoing longwave (W m⁻²)",
@@ -46,7 +48,9 @@ PANELS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def make() -> None:
     """All of them, into the images of the documentation."""
-    found = stored()
+    every = stored()
+    found = {way: latest(every, way) for way in (*WAYS, "static", "truth")}
+    found = {way: results for way, results in found.items() if results}
     parameters(found)
     learning(found)
     if all("by_latitude" in one for cell in ("static", "shared", "truth") for one in found[cell]):
@@ -143,11 +147,13 @@ def errors(found: Results) -> None:
 
 
 def over_the_earth(found: dict[str, dict[str, Any]]) -> None:
-    """Biases against the reanalysis in the test episodes, before and after."""
+    """Biases against the reanalysis in the judged year, before and after."""
     model = EarthCirculationModel()
     north = model.columns.latitude
     static = found["static"]["bias"]
-    learnt = [one["bias"] for name, one in found.items() if name.isdigit()]
+    others = ("static", *RIVALS)
+    learnt = [one["bias"] for name, one in found.items() if not name.startswith(others)]
+    through_the_year(north, static, learnt)
     figure = new_figure(8.4, 5.8)
     grid = figure.add_gridspec(2, 2)
     for panel, name in enumerate(list(FIELDS)[:2]):
@@ -167,6 +173,24 @@ def over_the_earth(found: dict[str, dict[str, Any]]) -> None:
     before_and_after(figure, spots, model, sections, "Model minus reanalysis (K)",
                      cmap=ERRORS, vmin=-most, vmax=most)  # fmt: skip
     save_for_pages(figure, IMAGES / "gcm-earth.png")
+
+
+def through_the_year(north: Any, static: dict[str, Any], learnt: list[dict[str, Any]]) -> None:
+    """Maps of the fluxes' biases by latitude and time of year, before and after."""
+    figure = new_figure(8.4, 5.8)
+    grid = figure.subplots(2, 2, sharex=True, sharey=True)
+    for row, name in zip(grid, list(FIELDS)[:2], strict=True):
+        pair = [np.array(static[name]), np.mean([one[name] for one in learnt], axis=0)]
+        most = max(np.abs(one).max() for one in pair)
+        for axes, bias, title in zip(row, pair, ("defaults", "agents"), strict=True):
+            days = 15 + 30 * np.arange(len(bias))
+            mesh = axes.pcolormesh(days, north, bias.T, cmap=ERRORS, vmin=-most, vmax=most)
+            axes.set_title(f"{UNITS[name].split(' (')[0]}: {title}", fontsize="medium")
+        row[0].set_ylabel("Latitude (°N)")
+        figure.colorbar(mesh, ax=list(row), label="Model minus reanalysis (W m⁻²)")
+    for axes in grid[1]:
+        axes.set_xlabel("Day of the judged year")
+    save_figure(figure, IMAGES / "gcm-earth-year.png")
 
 
 def before_and_after(

@@ -1,6 +1,6 @@
-"""Rivals of the agents in the study of ``gcm-twin``: constants by EnKI, and by a gradient."""
+"""Rivals of the agents in the studies: constants of each latitude by EnKI, and by a gradient."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -20,6 +20,8 @@ POINTS = 6  # of its learning curve
 APART = 37
 #: Of the error that a value of a target is said to have, over the spread of the prior's.
 TOLERANCE = 0.1
+#: What a forecast from a step of a record should show: the record's next step, unless it is said.
+Known = Callable[[Any, Any], dict[str, Any]]
 
 
 def _values(environment: Environment, z: Any) -> dict[str, Any]:
@@ -48,12 +50,17 @@ def _constants(environment: Environment, z: np.ndarray) -> dict[str, Any]:
 
 
 def enki_constants(
-    environment: Environment, seed: int, days: int, forecasts: bool = False
+    environment: Environment,
+    seed: int,
+    days: int,
+    forecasts: bool = False,
+    known: Known | None = None,
+    apart_in_time: int = APART,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The mean of an ensemble after each update of ES-MDA, and the days that it took so far.
 
     Members are judged by the mean over the last 20 of 30 days that run free; or by that of
-    forecasts of a day, which all members start from the same days of the truth.
+    forecasts of a day, which all members start from the same steps of the record.
     """
     import iterative_ensemble_smoother as ies
 
@@ -64,9 +71,13 @@ def enki_constants(
     judged = [name for name, _ in environment.judged]
     last = int(record.training[1])
 
-    def seen(state: Any) -> Any:
-        shown = model.observe(state)
+    def flat(shown: dict[str, Any]) -> Any:
         return jnp.concatenate([shown[name].ravel() for name in judged])
+
+    def seen(state: Any) -> Any:
+        return flat(model.observe(state))
+
+    target = known or (lambda record, day: model.observe(record.at(day + 1)))
 
     @jax.jit
     def run(record: Any, z: Any, first: Any) -> Any:
@@ -78,7 +89,7 @@ def enki_constants(
             return state, seen(state)
 
         def forecast(carry: Any, number: Any) -> Any:
-            day = (first + APART * number) % last
+            day = (first + apart_in_time * number) % last
             return carry, seen(model.step(record.at(day), values, forcing))
 
         start = record.at(first)
@@ -95,7 +106,7 @@ def enki_constants(
     z = prior + _default(environment).reshape(-1, 1)
     first = int(random.integers(*np.asarray(record.training)))
     if forecasts:
-        truth = np.mean([np.asarray(seen(record.at((first + APART * i) % last + 1)))
+        truth = np.mean([np.asarray(flat(target(record, (first + apart_in_time * i) % last)))
                          for i in range(length)], axis=0, dtype=float)  # fmt: skip
     else:
         states = jax.vmap(seen)(jax.tree.map(lambda every: every[:last], record.states))
@@ -110,6 +121,10 @@ def enki_constants(
             noise = TOLERANCE * results.std(axis=1) + 1e-6
             if not forecasts:  # the weather of a month is noise too
                 noise = np.maximum(noise, _weather(environment, seen))
+            elif known:  # and of some days that are not those of the target
+                steps = jnp.arange(last)
+                apart = jax.vmap(lambda i: seen(record.at(i)) - flat(known(record, i)))(steps)
+                noise = np.maximum(noise, np.asarray(apart).std(axis=0) / np.sqrt(length))
             method = ies.ESMDA(covariance=noise**2, observations=truth, alpha=ITERATIONS, seed=seed)
         finite = np.isfinite(results).all(axis=0)
         method.prepare_assimilation(Y=results[:, finite])
@@ -128,20 +143,21 @@ def _weather(environment: Environment, seen: Any) -> np.ndarray:
 
 
 def gradient_constants(
-    environment: Environment, seed: int, days: int, rate: float = 0.05
+    environment: Environment, seed: int, days: int, rate: float = 0.05, known: Known | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Adam on the squared errors of forecasts of a day, through the model's own gradient."""
     model, record = environment.model, environment.params.record
     forcing = {one.name: jnp.float32(one.default) for one in model.forcings}
     weights = jnp.asarray(model.columns.weights / model.columns.weights.sum(), jnp.float32)
+    target = known or (lambda record, day: model.observe(record.at(day + 1)))
 
     def loss(z: Any, record: Any, day: Any) -> Any:
         values = _full(environment, _values(environment, z))
         state = jax.checkpoint(lambda v: model.step(record.at(day), v, forcing))(values)
-        shown, known = model.observe(state), model.observe(record.at(day + 1))
+        shown, wanted = model.observe(state), target(record, day)
         total = 0.0
         for name, weight in environment.judged:
-            squares = ((shown[name] - known[name]) ** 2).reshape(len(weights), -1).mean(1)
+            squares = ((shown[name] - wanted[name]) ** 2).reshape(len(weights), -1).mean(1)
             total = total + weight * (weights * squares).sum()
         return total
 

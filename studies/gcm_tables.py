@@ -89,18 +89,28 @@ def bands_nearer(parameters: dict[str, list[float]], known: dict[str, list[bool]
     return int(sum(one.sum() for one in near)), sum(len(one) for one in near)
 
 
-ORDER = (
+WAYS = (
     "shared", "fed05", "never", "bands-fed05", "analysis-5", "free", "enki-forecast", "enki",
     "gradient",
 )  # fmt: skip
+#: With the settings that were tried first.
+FIRST = "-450"
+ORDER = (*WAYS, *(f"{way}{FIRST}" for way in WAYS))
+SEEDS = 3
+
+
+def latest(found: Results, way: str) -> list[dict[str, Any]]:
+    """Results of one way: with the settings that were tried first, where later ones lack seeds."""
+    own = found.get(way, [])
+    return own if len(own) >= SEEDS else found.get(f"{way}{FIRST}", own)
 
 
 def distance_table(found: Results, cell: str = "shared") -> Table:
     """Distance from the truth over that of the default, by band; brackets: not identifiable."""
     known, rows = identifiable(), []
     for symbol in TWIN:
-        every = np.mean([nearer(one["parameters"][symbol], symbol) for one in found[cell]], axis=0)
-        worst = np.max([nearer(one["parameters"][symbol], symbol) for one in found[cell]], axis=0)
+        each = [nearer(one["parameters"][symbol], symbol) for one in latest(found, cell)]
+        every, worst = np.mean(each, axis=0), np.max(each, axis=0)
         row = [f"`{symbol}`"]
         for band, own in enumerate(known[symbol]):
             text = f"{every[band]:.2f} ({worst[band]:.2f})"

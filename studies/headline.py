@@ -23,6 +23,7 @@ from fedrain.plotting import BLACK, WHITE, Style, light_grid, new_figure, save_f
 
 ROOT = Path(__file__).parent.parent
 IMAGE = ROOT / "docs" / "images" / "headline.png"
+NARROW = IMAGE.with_name("headline-narrow.png")  # for phones
 LIMIT = ROOT / "results" / "paper" / "limit-shared.nc"
 
 #: What is shown of a way: its style, its name, and the number of each seed.
@@ -77,7 +78,7 @@ def gcm_rows() -> list[Row]:
     return [
         _row("static", left("static")),
         _row("enki", left("enki-forecast")),
-        _row("model", left("fed05"), "six federated agents"),
+        _row("model", left("fed05"), "32 federated agents"),
         _row("model", left("shared"), "one shared policy"),
         _row("constant", left("gradient"), "constants by gradient"),
     ]
@@ -124,11 +125,12 @@ def draw_rows(axes: Axes, rows: list[Row], unit: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def headline_figure() -> Figure:
-    """Four panels, one for each task."""
-    figure = new_figure(9.6, 5.0)
+def headline_figure(narrow: bool = False) -> Figure:
+    """Four panels, one for each task; below each other, if it is to be narrow."""
+    figure = new_figure(4.4, 8.8) if narrow else new_figure(9.6, 5.0)
     figure.get_layout_engine().set(hspace=0.06)  # type: ignore[union-attr]
-    for axes, (title, label, rows) in zip(figure.subplots(2, 2).flat, PANELS, strict=True):
+    panels = figure.subplots(4, 1) if narrow else figure.subplots(2, 2)
+    for axes, (title, label, rows) in zip(panels.flat, PANELS, strict=True):
         draw_rows(axes, rows(), "%" if "%" in label else "K")
         axes.set_title(title, x=-0.72, ha="left", fontsize="medium", fontweight="bold")
         axes.set_xlabel(label, loc="right")
@@ -137,4 +139,5 @@ def headline_figure() -> Figure:
 
 if __name__ == "__main__":
     save_for_pages(headline_figure(), IMAGE)
+    save_for_pages(headline_figure(narrow=True), NARROW)
     print(f"figure: {IMAGE}")

@@ -24,7 +24,8 @@ from fedrain.paper.results import missing_cells
 from fedrain.paper.tables import agreement, claims_tables, cost_table, skill_table
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+COST = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
 DATES = {"units": "days since 2001-01-01"}
 
 
@@ -150,15 +151,15 @@ def every():
 
 @pytest.fixture(scope="module")
 def results(every):
-    """What README and the cost page tell of: all cells, once none is missing; until then, those
-    of the presets that are complete."""
+    """What the results and the cost page are about: all cells, once none is missing; until then,
+    those of the presets that are complete."""
     complete = not missing_cells(every)
     return {c: result for c, result in every.items() if complete or c.preset != "published"}
 
 
 @pytest.fixture(scope="module")
 def preset(results):
-    """Of the cells that README takes as the reproduction."""
+    """Of the cells that the results page takes as the reproduction."""
     return next(p for p in REPRODUCTIONS if p in {cell.preset for cell in results})
 
 
@@ -167,9 +168,9 @@ def rows_of(table):
 
 
 def test_headline_is_that_of_the_results(results, preset):
-    """The README shows what ``fedrain benchmark tables`` makes of the results in the checkout."""
-    assert "\n".join(rows_of(skill_table(results, "ebm-v3", 6, "ddpg", preset))) in README
-    told = " ".join(README.split())
+    """The results page shows what ``fedrain benchmark tables`` makes of the stored results."""
+    assert "\n".join(rows_of(skill_table(results, "ebm-v3", 6, "ddpg", preset))) in RESULTS
+    told = " ".join(RESULTS.split())
     matrix = [cell for cell in cells() if cell.preset == preset]
     ddpg, others = (
         agreement(results, [cell for cell in matrix if (cell.algo == "ddpg") == is_ddpg])
@@ -183,8 +184,8 @@ def test_headline_is_that_of_the_results(results, preset):
 
 
 def test_what_the_published_points_explain_is_that_of_the_results(every):
-    """The results page says how TD3 agrees with them, and without; so does README."""
-    page = " ".join((ROOT / "docs" / "results.md").read_text(encoding="utf-8").split())
+    """The results page says how TD3 agrees with them, and without, twice."""
+    page = " ".join(RESULTS.split())
     of, without = (agreement(every, cells(f"*-td3-{preset}")) for preset in REPRODUCTIONS)
     assert of.within == of.means == 78
     assert (
@@ -193,14 +194,14 @@ def test_what_the_published_points_explain_is_that_of_the_results(every):
         f"{without.within} do and it rejects {without.rejected}"
     ) in page
     told = f"all {of.means} means of TD3 do, and it rejects {of.rejected} ({of.by_chance:.1f} by"
-    assert told in " ".join(README.split())
+    assert told in page
 
 
 def test_costs_are_those_of_the_results(results):
     told = re.search(
         r"The (\d+) cells (?:of presets `paper` and `corrected` )?took ([\d.]+) core-hours, "
         r"([\d.]+) hours .*?; climlab and PyTorch would need (\d+) core-hours",
-        " ".join(README.split()),
+        " ".join(COST.split()),
     )
     published = sum(map(published_core_hours, results))
     hours = sum(result.hours for result in results.values())
@@ -209,10 +210,9 @@ def test_costs_are_those_of_the_results(results):
     assert told.groups() == (
         str(len(results)), f"{core_hours:.1f}", f"{hours:.1f}", f"{published:.0f}",
     )  # fmt: skip
-    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
     totals = [row for row in rows_of(cost_table(results)) if row.startswith("| all ")]
     assert len(totals) == 4
-    assert "\n".join(totals) in page
+    assert "\n".join(totals) in COST
 
 
 def test_verdicts_are_those_of_the_results(results, preset):
@@ -225,7 +225,7 @@ def test_verdicts_are_those_of_the_results(results, preset):
         words=3,
     )
     number = Counter(row[-1] for row in judged.rows)
-    told = " ".join(README.split()).partition("put to tests")[2].partition("Some of them")[0]
+    told = " ".join(RESULTS.split()).partition("put to tests")[2].partition("Some of them")[0]
     undecided = number["mixed"] + number["not decided by ten seeds"]
     for words in (
         f"{len(judged.rows)} claims", f"{number['holds']} hold in ours",
@@ -235,6 +235,6 @@ def test_verdicts_are_those_of_the_results(results, preset):
     ):  # fmt: skip
         assert words in told
     header, _, *rows = rows_of(judged)
-    shown = README.partition(header)[2].partition("\n\n")[0].splitlines()[2:]
+    shown = RESULTS.partition(header)[2].partition("\n\n")[0].splitlines()[2:]
     assert len(shown) > 5
     assert set(shown) < set(rows)

@@ -42,6 +42,27 @@ def test_every_seed_of_the_shared_policy_lowers_the_error_by_more_than_60_per_ce
         assert np.mean(shares) < 0.4, path.name
 
 
+def test_every_seed_of_the_shared_policy_is_nearer_to_the_truth_wherever_it_can_be_known(tables):
+    """Of 900 days: in each band of each parameter that screening calls identifiable."""
+    paths = sorted((ROOT / "results" / "studies" / "gcm").glob("shared-[0-9].json"))
+    assert len(paths) >= 3
+    for path in paths:
+        held = json.loads(path.read_text())
+        assert held["days"] <= 10_000
+        near, of = tables.bands_nearer(held["parameters"], tables.identifiable())
+        assert near == of == 14, path.name
+
+
+def test_errors_over_the_earth_count_as_the_task_weighs_them(tables):
+    """In units of those of the defaults in the record: the three together make about √3."""
+    found = tables.earth_results()
+    weights = {"outgoing_longwave": 0.014, "absorbed_shortwave": 0.011, "air_temperature": 0.017}
+    for name, one in found.items():
+        squares = sum(weights[field] * error**2 for field, error in one["errors"].items())
+        assert one["total"] == pytest.approx(np.sqrt(squares), abs=1e-3), name
+    assert found["static"]["total"] == pytest.approx(np.sqrt(3), rel=0.02)
+
+
 def test_what_is_nearer_is_measured_from_the_truth(tables):
     """The truth's own parameters are at no distance, the default's at one."""
     folder = ROOT / "results" / "studies" / "gcm"

@@ -95,7 +95,7 @@ OPEN = {
     ),
 }
 #: A general circulation model. Weights are one over the mean square error of its own parameters in
-#: forecasts of a day, so that each field counts alike.
+#: forecasts of a day, and over the Earth in means over 60 days, so that each field counts alike.
 CIRCULATION = {
     "gcm-twin": Task(
         model=general_circulation,
@@ -121,8 +121,14 @@ CIRCULATION = {
         record=gcm_ncep_record,
         agents=32,
         episode_length=90,
-        learn=("albcl", "rhcl1", "trcnv", "ablwin", "ablcl2", "clsmax"),
-        judge={"outgoing_longwave": 0.01, "absorbed_shortwave": 0.003, "air_temperature": 0.1},
+        # Of 23 that were put to their bounds, those that can undo most of the errors of the
+        # defaults in both fluxes.
+        learn=("albcl", "rhcl1", "ablwv1", "ablcl2"),
+        judge={
+            "outgoing_longwave": 0.014,  # 8.5 W m⁻²
+            "absorbed_shortwave": 0.011,  # 9.5 W m⁻²
+            "air_temperature": 0.017,  # 7.7 K
+        },
         observe=("place", "season"),
         judged_over=60,
         overlap=True,

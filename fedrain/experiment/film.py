@@ -302,7 +302,7 @@ class Scene:
         self.title.set_text(told)
 
     def frames(self) -> Iterator[Image.Image]:
-        """Every frame as a picture."""
+        """Every frame as an image."""
         self.figure.set_dpi(DPI)
         for frame in range(len(self.reel.episodes)):
             self.show(frame)

@@ -82,7 +82,7 @@ def slurm_script(store: Store, matrix: list[Cell], cores: int, hours: float) -> 
         store: Where results and unfinished cells are; the nodes share both.
         matrix: The cells; those that are done are left out.
         cores: For each.
-        hours: The longest that one may take; it resumes from its checkpoint when it is handed in
+        hours: The longest that one may take; it resumes from its checkpoint when it is submitted
             again.
 
     Returns:

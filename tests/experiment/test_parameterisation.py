@@ -58,11 +58,11 @@ def test_results_are_of_the_preset_as_it_is(study, found):
 
 
 def test_numbers_in_the_text_are_those_of_the_results(study, found):
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    told = " ".join((ROOT / "docs" / "faq.md").read_text(encoding="utf-8").split())
     learnt = study.warmings(found["default"]).mean()
     truth, held = (found["constants"][who]["-3.7"]["warming"] for who in ("truth", "response"))
-    assert f"by {learnt:.2f} K where the truth warms by {truth:.2f} K" in readme
-    assert f"(mean of ten seeds; constants: {held:.2f} K)" in readme
+    assert f"by {learnt:.2f} K where the truth warms by {truth:.2f} K" in told
+    assert f"(mean of ten seeds; constants: {held:.2f} K)" in told
     assert f"present climate is {study.present_line(found)}" in PAGE
     told = re.search(r"free run of an episode, (\d+) days", PAGE)
     assert told is not None
