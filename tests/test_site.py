@@ -5,7 +5,6 @@ import ast
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -17,7 +16,7 @@ from urllib.request import urlopen
 import pytest
 
 from fedrain.cli import _parser
-from tests.paper.browser import FLAGS
+from tests.paper.browser import new_browser
 from tests.paper.test_report import WIDTHS
 from tests.test_language import dialect
 
@@ -188,17 +187,7 @@ def test_the_command_line_page_has_every_command(site):
 
 @pytest.fixture(scope="module")
 def browser():
-    driver = shutil.which("chromedriver")
-    if driver is None or shutil.which("chromium") is None:
-        pytest.skip("needs chromium and chromium-driver")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    for flag in FLAGS.split():
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(driver))
+    browser = new_browser()
     yield browser
     browser.quit()
 

@@ -11,21 +11,27 @@ FLAGS = (
 )
 
 
-@contextmanager
-def opened(report, width=1366, height=900, first=""):
-    """The page in a browser that has run ``first``, and whose console must stay empty."""
+def new_browser():
+    """Chromium without a screen, its console kept; where there is none, the test is skipped."""
     driver = shutil.which("chromedriver")
     if driver is None or shutil.which("chromium") is None:
         pytest.skip("needs chromium and chromium-driver")
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.support.ui import WebDriverWait
 
     options = webdriver.ChromeOptions()
     for flag in FLAGS.split():
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(driver))
+    return webdriver.Chrome(options=options, service=Service(driver))
+
+
+@contextmanager
+def opened(report, width=1366, height=900, first=""):
+    """The page in a browser that has run ``first``, and whose console must stay empty."""
+    browser = new_browser()
+    from selenium.webdriver.support.ui import WebDriverWait
+
     screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": first})
